@@ -40,37 +40,37 @@ func AdamWStep(p, g, m, v, ema []float32, h *AdamW) {
 	f := h.factors()
 	for len(p) >= streamBlock {
 		n := streamPart(len(p))
-		averages := min(n, len(ema)) // none or all
-		adamWStep(p[:n], g[:n], m[:n], v[:n], ema[:averages], &f)
-		p, g, m, v, ema = p[n:], g[n:], m[n:], v[n:], ema[averages:]
+		numEMA := min(n, len(ema)) // n, or 0 without ema
+		adamWStep(p[:n], g[:n], m[:n], v[:n], ema[:numEMA], &f)
+		p, g, m, v, ema = p[n:], g[n:], m[n:], v[n:], ema[numEMA:]
 	}
 	adamWStepGeneric(p, g, m, v, ema, &f)
 }
 
-// The assembly walks blocks of streamBlock elements, and at most streamLimit of them in
-// one call, which bounds the time that the goroutine cannot be preempted. The generic
-// kernels finish the rest with the same bits.
+// The assembly takes whole blocks of streamBlock elements, and at most streamLimit elements
+// a call, which bounds the time that the goroutine cannot be preempted. The generic kernels
+// take the remaining elements, with the same bits.
 const (
 	streamBlock = 32
 	streamLimit = 1 << 15
 )
 
-// streamPart returns how many of n elements a call takes.
+// streamPart returns how many of n elements a call of the assembly takes.
 func streamPart(n int) int { return min(n, streamLimit) &^ (streamBlock - 1) }
 
 // The elements of adamWFactors, which assembly reads by position.
 const (
-	gradScale = iota
-	keep      // 1 - learning rate · weight decay
+	gradScale   = iota
+	decayFactor // 1 - learning rate · weight decay
 	beta1
-	beta1Rest // 1 - Beta1
+	oneMinusBeta1 // 1 - Beta1
 	beta2
-	beta2Rest
+	oneMinusBeta2
 	rootScale // 1/sqrt(Correction2)
 	epsilon
-	step // learning rate / Correction1
+	stepSize // learning rate / Correction1
 	emaDecay
-	emaRest
+	oneMinusEMADecay
 	numFactors
 )
 
@@ -78,17 +78,17 @@ type adamWFactors = [numFactors]float32
 
 func (h *AdamW) factors() adamWFactors {
 	return adamWFactors{
-		gradScale: h.GradScale,
-		keep:      float32(1 - float64(h.LearningRate)*float64(h.WeightDecay)),
-		beta1:     h.Beta1,
-		beta1Rest: 1 - h.Beta1,
-		beta2:     h.Beta2,
-		beta2Rest: 1 - h.Beta2,
-		rootScale: float32(1 / math.Sqrt(float64(h.Correction2))),
-		epsilon:   h.Epsilon,
-		step:      float32(float64(h.LearningRate) / float64(h.Correction1)),
-		emaDecay:  h.EMADecay,
-		emaRest:   1 - h.EMADecay,
+		gradScale:        h.GradScale,
+		decayFactor:      float32(1 - float64(h.LearningRate)*float64(h.WeightDecay)),
+		beta1:            h.Beta1,
+		oneMinusBeta1:    1 - h.Beta1,
+		beta2:            h.Beta2,
+		oneMinusBeta2:    1 - h.Beta2,
+		rootScale:        float32(1 / math.Sqrt(float64(h.Correction2))),
+		epsilon:          h.Epsilon,
+		stepSize:         float32(float64(h.LearningRate) / float64(h.Correction1)),
+		emaDecay:         h.EMADecay,
+		oneMinusEMADecay: 1 - h.EMADecay,
 	}
 }
 
@@ -147,19 +147,18 @@ func AllFinite(x []float32) bool {
 func adamWStepGeneric(p, g, m, v, ema []float32, f *adamWFactors) {
 	for i := range p {
 		gi := float32(f[gradScale] * g[i])
-		m[i] = float32(f[beta1]*m[i]) + float32(f[beta1Rest]*gi)
-		v[i] = float32(f[beta2]*v[i]) + float32(f[beta2Rest]*float32(gi*gi))
+		m[i] = float32(f[beta1]*m[i]) + float32(f[oneMinusBeta1]*gi)
+		v[i] = float32(f[beta2]*v[i]) + float32(f[oneMinusBeta2]*float32(gi*gi))
 		root := float32(math.Sqrt(float64(v[i])))
 		move := m[i] / (float32(root*f[rootScale]) + f[epsilon])
-		p[i] = float32(f[keep]*p[i]) - float32(f[step]*move)
+		p[i] = float32(f[decayFactor]*p[i]) - float32(f[stepSize]*move)
 		if ema != nil {
-			ema[i] = float32(f[emaDecay]*ema[i]) + float32(f[emaRest]*p[i])
+			ema[i] = float32(f[emaDecay]*ema[i]) + float32(f[oneMinusEMADecay]*p[i])
 		}
 	}
 }
 
-// sumSquaresGeneric adds to the partial sums; len(x) is a multiple of their
-// number.
+// sumSquaresGeneric adds to the partial sums. len(x) is a multiple of len(lanes).
 func sumSquaresGeneric(lanes *squareLanes, x []float32) {
 	for ; len(x) >= len(lanes); x = x[len(lanes):] {
 		for i := range lanes {

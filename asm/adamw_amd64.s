@@ -44,7 +44,7 @@ step_block:
 	VADDPS  Z11, Z13, Z13
 	VMOVUPS Z13, (SI)(R8*1)
 
-	// p = keep p - step m / (sqrt(v) rootScale + epsilon)
+	// p = decayFactor p - stepSize m / (sqrt(v) rootScale + epsilon)
 	VSQRTPS Z13, Z13
 	VMULPS  Z6, Z13, Z13
 	VADDPS  Z7, Z13, Z13
@@ -205,7 +205,7 @@ step_block:
 	VADDPS  Y11, Y13, Y13
 	VMOVUPS Y13, (SI)(R8*1)
 
-	// p = keep p - step m / (sqrt(v) rootScale + epsilon)
+	// p = decayFactor p - stepSize m / (sqrt(v) rootScale + epsilon)
 	VSQRTPS Y13, Y13
 	VMULPS  Y6, Y13, Y13
 	VADDPS  Y7, Y13, Y13

@@ -2,19 +2,26 @@ package asm
 
 import "math"
 
-// Bends are monotone maps of numbers, those of Jones and Pewsey's sinh-arcsinh laws, in units
-// in which they leave the origin and the slope there as they are:
+// Bends are monotone maps of numbers, the sinh-arcsinh transforms of Jones and Pewsey, shifted
+// and scaled so that they keep the origin and have slope 1 there:
 //
 //	y = (sinh(δ asinh z + ε) − sinh ε) / (δ cosh ε).
 //
-// The slices, of ε, e^ε and δ, have one length, a multiple of GaussianRows: number i has map i mod
-// that length.
-type Bends struct{ Epsilon, Up, Delta []float64 }
+// The slices have one length, a multiple of GaussianRows. Number i has map i mod that length.
+type Bends struct {
+	Epsilon []float64 // ε
+	Up      []float64 // e^ε
+	Delta   []float64 // δ
+}
 
-// Bent is what numbers leave that have been mapped: slopes, W = asinh z, and E = e^W, of as many.
-type Bent struct{ Slope, W, E []float64 }
+// Bent has the intermediate results of mapped numbers z that derivatives need.
+type Bent struct {
+	Slope []float64 // of the map that was applied
+	W     []float64 // asinh z
+	E     []float64 // e^W
+}
 
-// NewBends returns the identity of so many numbers, and of more up to a multiple of GaussianRows.
+// NewBends returns identity maps of n numbers, rounded up to a multiple of GaussianRows.
 func NewBends(n int) Bends {
 	n = Octets(n)
 	b := Bends{make([]float64, n), make([]float64, n), make([]float64, n)}
@@ -24,7 +31,7 @@ func NewBends(n int) Bends {
 	return b
 }
 
-// NewBent makes room for what so many numbers leave, and more up to a multiple of GaussianRows.
+// NewBent allocates for n numbers, rounded up to a multiple of GaussianRows.
 func NewBent(n int) Bent {
 	n = Octets(n)
 	return Bent{make([]float64, n), make([]float64, n), make([]float64, n)}
@@ -33,12 +40,12 @@ func NewBent(n int) Bent {
 // Octets rounds n up to a multiple of GaussianRows.
 func Octets(n int) int { return (n + GaussianRows - 1) / GaussianRows * GaussianRows }
 
-// each calls f for numbers [lo, hi) of n, whose maps begin at from and are repeated from to on, as
-// many as one call of the assembly may take.
-func (b *Bends) each(n int, left *Bent, f func(lo, hi, from, to int)) {
+// splitCalls calls f for ranges of n numbers, each of which one call of the assembly may take.
+// Numbers [lo, hi) have the maps [from, to), over and over.
+func (b *Bends) splitCalls(n int, bent *Bent, f func(lo, hi, from, to int)) {
 	maps := min(n, len(b.Epsilon))
-	check(n%GaussianRows == 0 && maps%GaussianRows == 0 && (maps > 0 || n == 0) && min(len(b.Up), len(b.Delta)) >= maps &&
-		min(len(left.W), len(left.E)) >= n, "Bends")
+	checkLengths(n%GaussianRows == 0 && maps%GaussianRows == 0 && (maps > 0 || n == 0) && min(len(b.Up), len(b.Delta)) >= maps &&
+		min(len(bent.W), len(bent.E)) >= n, "Bends")
 	for lo, hi := 0, 0; lo < n; lo = hi {
 		from := lo % maps
 		to := min(from+mathLimit, maps)
@@ -48,43 +55,43 @@ func (b *Bends) each(n int, left *Bent, f func(lo, hi, from, to int)) {
 }
 
 // Apply sets y, which may be z itself, to the maps of z, and the slopes to ∂y/∂z, up to rounding
-// of the formula's terms. Arguments of sinh beyond ±300 are taken as those. No operations are fused:
+// of the formula's terms. Arguments of sinh are clamped to ±300. No operations are fused, so that
 // all paths give the same bits.
-func (b *Bends) Apply(y, z []float64, left *Bent) { b.apply(bend, y, z, left) }
+func (b *Bends) Apply(y, z []float64, bent *Bent) { b.apply(bend, y, z, bent) }
 
-// Invert sets z to the inverses of the maps of y, likewise, and the slopes to ∂z/∂y.
-func (b *Bends) Invert(z, y []float64, left *Bent) { b.apply(unbend, z, y, left) }
+// Invert sets z, which may be y itself, to the inverses of the maps of y, and the slopes to ∂z/∂y.
+func (b *Bends) Invert(z, y []float64, bent *Bent) { b.apply(unbend, z, y, bent) }
 
-func (b *Bends) apply(kernel func(to, slope, w, e, from, epsilon, up, delta []float64), y, x []float64, left *Bent) {
-	check(len(x) == len(y) && len(left.Slope) >= len(y), "Bends")
-	b.each(len(y), left, func(lo, hi, from, to int) {
-		kernel(y[lo:hi], left.Slope[lo:hi], left.W[lo:hi], left.E[lo:hi], x[lo:hi], b.Epsilon[from:to], b.Up[from:to], b.Delta[from:to])
+func (b *Bends) apply(kernel func(to, slope, w, e, from, epsilon, up, delta []float64), y, x []float64, bent *Bent) {
+	checkLengths(len(x) == len(y) && len(bent.Slope) >= len(y), "Bends")
+	b.splitCalls(len(y), bent, func(lo, hi, from, to int) {
+		kernel(y[lo:hi], bent.Slope[lo:hi], bent.W[lo:hi], bent.E[lo:hi], x[lo:hi], b.Epsilon[from:to], b.Up[from:to], b.Delta[from:to])
 	})
 }
 
-// Differentiate sets byY, byEpsilon and byTau to the derivatives with respect to y, ε and τ = ln δ of
-// f(z) + c ln ∂z/∂y at the z that Invert has found of y, given the slope f′(z) there. No operations
-// are fused: all paths give the same bits.
-func (b *Bends) Differentiate(byY, byEpsilon, byTau, y, slope, c []float64, left *Bent) {
+// Differentiate sets byY, byEpsilon and byTau to the derivatives of f(z) + c ln ∂z/∂y with respect
+// to y, ε and τ = ln δ, where z is Invert's result for y and slope is f′(z). No operations are
+// fused, so that all paths give the same bits.
+func (b *Bends) Differentiate(byY, byEpsilon, byTau, y, slope, c []float64, bent *Bent) {
 	n := len(y)
-	check(min(len(byY), len(byEpsilon), len(byTau), len(slope), len(c)) >= n, "Bends: derivatives")
-	b.each(n, left, func(lo, hi, from, to int) {
-		unbendSlopes(byY[lo:hi], byEpsilon[lo:hi], byTau[lo:hi], y[lo:hi], slope[lo:hi], c[lo:hi], left.W[lo:hi], left.E[lo:hi], b.Up[from:to], b.Delta[from:to])
+	checkLengths(min(len(byY), len(byEpsilon), len(byTau), len(slope), len(c)) >= n, "Bends: derivatives")
+	b.splitCalls(n, bent, func(lo, hi, from, to int) {
+		unbendSlopes(byY[lo:hi], byEpsilon[lo:hi], byTau[lo:hi], y[lo:hi], slope[lo:hi], c[lo:hi], bent.W[lo:hi], bent.E[lo:hi], b.Up[from:to], b.Delta[from:to])
 	})
 }
 
-// DifferentiateNormal is Differentiate of −z²/2 + ln ∂z/∂y.
-func (b *Bends) DifferentiateNormal(byY, byEpsilon, byTau, y []float64, left *Bent) {
+// DifferentiateNormal is Differentiate for f(z) = −z²/2 and c = 1.
+func (b *Bends) DifferentiateNormal(byY, byEpsilon, byTau, y []float64, bent *Bent) {
 	n := len(y)
-	check(min(len(byY), len(byEpsilon), len(byTau)) >= n, "Bends: derivatives")
-	b.each(n, left, func(lo, hi, from, to int) {
-		unbendNormal(byY[lo:hi], byEpsilon[lo:hi], byTau[lo:hi], y[lo:hi], left.W[lo:hi], left.E[lo:hi], b.Up[from:to], b.Delta[from:to])
+	checkLengths(min(len(byY), len(byEpsilon), len(byTau)) >= n, "Bends: derivatives")
+	b.splitCalls(n, bent, func(lo, hi, from, to int) {
+		unbendNormal(byY[lo:hi], byEpsilon[lo:hi], byTau[lo:hi], y[lo:hi], bent.W[lo:hi], bent.E[lo:hi], b.Up[from:to], b.Delta[from:to])
 	})
 }
 
 // In these kernels the conversions keep the compiler from fusing products with sums.
 
-// bendArgument bounds the arguments of sinh: beyond, numbers of samples overflow.
+// bendArgument bounds the arguments of sinh; e³⁰⁰ = 2e130, and its square does not overflow.
 const bendArgument = 300
 
 func bendGeneric(y, slope, w, e, z, epsilon, up, delta []float64) {
@@ -102,9 +109,9 @@ func unbendGeneric(z, slope, w, e, y, epsilon, up, delta []float64) {
 		k := i % len(up)
 		sinhE, coshE := halvesGeneric(up[k])
 		a, _, root := asinhGeneric(float64(float64(delta[k]*coshE)*v) + sinhE)
-		at := (a - epsilon[k]) / delta[k]
-		sinh, cosh, exp := sinhGeneric(at)
-		z[i], slope[i], w[i], e[i] = sinh, float64(cosh*coshE)/root, at, exp
+		asinhZ := (a - epsilon[k]) / delta[k]
+		sinh, cosh, exp := sinhGeneric(asinhZ)
+		z[i], slope[i], w[i], e[i] = sinh, float64(cosh*coshE)/root, asinhZ, exp
 	}
 }
 
@@ -124,7 +131,8 @@ func unbendNormalGeneric(byY, byEpsilon, byTau, y, w, e, up, delta []float64) {
 	}
 }
 
-// slopesGeneric returns derivatives given that by w = asinh z.
+// slopesGeneric returns the derivatives for one number, given the derivative byW with respect to
+// w = asinh z.
 func slopesGeneric(y, byW, c, w, up, delta float64) (byY, byEpsilon, byTau float64) {
 	sinhE, coshE := halvesGeneric(up)
 	steep := float64(delta * coshE)
@@ -138,13 +146,14 @@ func slopesGeneric(y, byW, c, w, up, delta float64) (byY, byEpsilon, byTau float
 	return byY, byEpsilon, byTau
 }
 
+// logNormalsGeneric takes one logarithm of a product of slopes, whose exponents it adds up apart.
 func logNormalsGeneric(log, z, slope []float64, norm float64, d int) {
-	for at := range log {
-		squares, product, least, exponents, sum := 0.0, 1.0, 1.0, uint64(0), 0.0
-		first := at/GaussianRows*d*GaussianRows + at%GaussianRows
+	for r := range log {
+		squares, product, minSlope, exponents, sum := 0.0, 1.0, 1.0, uint64(0), 0.0
+		first := r/GaussianRows*d*GaussianRows + r%GaussianRows
 		for i := first; i < first+d*GaussianRows; i += GaussianRows {
 			if squares += float64(z[i] * z[i]); len(slope) > 0 {
-				least = min(least, slope[i])
+				minSlope = min(minSlope, slope[i])
 				bits := math.Float64bits(product * slope[i])
 				exponents += bits >> 52
 				product = math.Float64frombits(bits&(1<<52-1) | 1023<<52)
@@ -153,17 +162,18 @@ func logNormalsGeneric(log, z, slope []float64, norm float64, d int) {
 		if len(slope) > 0 {
 			sum = float64((float64(exponents)-float64(d*1023))*math.Ln2) + logGeneric64(product)
 		}
-		if least == 0 {
+		if minSlope == 0 {
 			sum = math.Inf(-1)
 		}
-		log[at] = norm + (sum - float64(0.5*squares))
+		log[r] = norm + (sum - float64(0.5*squares))
 	}
 }
 
-// asinhGeneric returns asinh x, which is finite, its exponential, and √(1 + x²).
+// asinhGeneric returns asinh x, its exponential, and √(1 + x²). asinh x is finite, also for
+// infinite x.
 func asinhGeneric(x float64) (w, e, root float64) {
 	finite := max(min(x, bendArgument), -bendArgument)
-	nan := finite - finite // NaN of NaN, and 0
+	nan := finite - finite // NaN if x is, else 0
 	root = math.Sqrt(1 + float64(x*x))
 	e = root + math.Abs(x)
 	w = logGeneric64(e)
@@ -173,21 +183,22 @@ func asinhGeneric(x float64) (w, e, root float64) {
 	return w + nan, e + nan, root + nan
 }
 
-// sinhGeneric returns sinh w, cosh w and e^w.
+// sinhGeneric returns sinh w, cosh w and e^w, for w clamped to ±bendArgument.
 func sinhGeneric(w float64) (sinh, cosh, e float64) {
 	e = expGeneric64(max(min(w, bendArgument), -bendArgument))
 	sinh, cosh = halvesGeneric(e)
 	return sinh, cosh, e
 }
 
-// halvesGeneric returns sinh and cosh of the logarithm of e.
+// halvesGeneric returns sinh and cosh of ln e.
 func halvesGeneric(e float64) (sinh, cosh float64) {
-	down := 1 / e
-	return (e - down) * 0.5, (e + down) * 0.5
+	inverse := 1 / e
+	return (e - inverse) * 0.5, (e + inverse) * 0.5
 }
 
-// Cody and Waite's reduction x = k ln 2 + r, with ln 2 in two parts, and the rational functions
-// of FreeBSD's libm (e_exp.c, e_log.c; Copyright © 1993 Sun Microsystems).
+// Exponential and logarithm take Cody and Waite's reduction x = k ln 2 + r, with ln 2 in two
+// parts, and the rational functions of FreeBSD's libm (e_exp.c, e_log.c; Copyright © 1993 Sun
+// Microsystems).
 const (
 	log2e    = 1.44269504088896338700
 	ln2High  = 6.93147180369123816490e-01
@@ -201,7 +212,7 @@ var (
 	logL = [7]float64{6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01, 2.222219843214978396e-01, 1.818357216161805012e-01, 1.531383769920937332e-01, 1.479819860511658591e-01}
 )
 
-// expGeneric64 returns e^x of |x| ≤ 300.
+// expGeneric64 returns e^x for |x| ≤ 300.
 func expGeneric64(x float64) float64 {
 	shifted := float64(x*log2e) + shifter
 	k := shifted - shifter
@@ -217,7 +228,7 @@ func expGeneric64(x float64) float64 {
 	return math.Float64frombits(math.Float64bits(y)+math.Float64bits(shifted)<<52) + (x - x) // NaN stays
 }
 
-// logGeneric64 returns ln x of a positive, normal x and 1024 ln 2 of +∞.
+// logGeneric64 returns ln x for a positive, normal x, and 1024 ln 2 for +∞.
 func logGeneric64(x float64) float64 {
 	bits := math.Float64bits(x) + (0x3ff0000000000000 - sqrtHalf)
 	k := float64(int64(bits>>52) - 1023)

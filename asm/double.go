@@ -2,41 +2,41 @@ package asm
 
 import "math"
 
-// The functions of float64 are within 1.5 ulp of the exact value, where no other bound is given, and
-// otherwise as those of float32.
+// The elementwise functions of float64 are specified like those of float32. Their error is at
+// most 1.5 ulp where no other bound is given.
 
 // Exp64 sets dst[i] = e^x[i].
-func Exp64(dst, x []float64) { byExp.each(dst, x) }
+func Exp64(dst, x []float64) { exp64Function.apply(dst, x) }
 
 // Log64 sets dst[i] = ln x[i].
-func Log64(dst, x []float64) { byLog.each(dst, x) }
+func Log64(dst, x []float64) { log64Function.apply(dst, x) }
 
 // Log1p64 sets dst[i] = ln(1 + x[i]).
-func Log1p64(dst, x []float64) { byLog1p.each(dst, x) }
+func Log1p64(dst, x []float64) { log1p64Function.apply(dst, x) }
 
 // Softplus64 sets dst[i] = ln(1 + e^x[i]), within 2.5 ulp.
 func Softplus64(dst, x []float64) {
-	check(len(dst) == len(x), "Softplus64")
-	var small [256]float64
+	checkLengths(len(dst) == len(x), "Softplus64")
+	var buffer [256]float64 // ln(1 + e^x) = max(x, 0) + ln(1 + e^−|x|)
 	for len(x) > 0 {
-		n := min(len(x), len(small))
+		n := min(len(x), len(buffer))
 		for i, v := range x[:n] {
-			small[i] = -math.Abs(v)
+			buffer[i] = -math.Abs(v)
 		}
-		Exp64(small[:n], small[:n])
-		Log1p64(small[:n], small[:n])
+		Exp64(buffer[:n], buffer[:n])
+		Log1p64(buffer[:n], buffer[:n])
 		for i, v := range x[:n] {
-			dst[i] = max(v, 0) + small[i]
+			dst[i] = max(v, 0) + buffer[i]
 		}
 		dst, x = dst[n:], x[n:]
 	}
 }
 
-// Combine64 sets dst[i] to the sum of weights[j]·v[j·stride+i] in the order of j, whose products are
-// rounded before they are added.
+// Combine64 sets dst[i] to Σ_j weights[j]·v[j·stride+i]. The products are rounded and added in
+// the order of j.
 func Combine64(dst, weights, v []float64, stride int) {
-	check(len(weights) > 0 && stride >= 0 && len(v) >= (len(weights)-1)*stride+len(dst), "Combine64")
-	whole := len(dst) &^ (eight - 1)
+	checkLengths(len(weights) > 0 && stride >= 0 && len(v) >= (len(weights)-1)*stride+len(dst), "Combine64")
+	whole := len(dst) &^ (doubleGroup - 1)
 	if whole > 0 {
 		combine64(dst[:whole], weights, v, stride)
 	}
@@ -45,13 +45,14 @@ func Combine64(dst, weights, v []float64, stride int) {
 	}
 }
 
-// LogSumExp64 sets log[i] to ln Σ_j exp terms[j·n+i], n = len(log), a multiple of GaussianRows, and each
-// term to its share of that sum. What is e⁻⁴⁵ of the largest or less is taken as none; all are none
-// where the logarithm is −∞.
+// LogSumExp64 sets log[i] to ln Σ_j exp terms[j·n+i], where n = len(log) is a multiple of
+// GaussianRows, and overwrites each term with its share of that sum. An exponential less than
+// e⁻⁴⁵ times the largest counts as 0: that is 3e-20, far less than the sum's rounding. All
+// shares are 0 where the logarithm is −∞.
 func LogSumExp64(log, terms []float64) {
 	n := len(log)
-	check(n > 0 && n%eight == 0 && len(terms) > 0 && len(terms)%n == 0, "LogSumExp64")
-	step := max(eight, mathLimit/(len(terms)/n)&^(eight-1))
+	checkLengths(n > 0 && n%doubleGroup == 0 && len(terms) > 0 && len(terms)%n == 0, "LogSumExp64")
+	step := max(doubleGroup, mathLimit/(len(terms)/n)&^(doubleGroup-1))
 	for lo, hi := 0, 0; lo < n; lo = hi {
 		hi = min(lo+step, n)
 		logSumExp64(log[lo:hi], terms[lo:len(terms)-n+hi], n)
@@ -62,34 +63,34 @@ func LogSumExp64(log, terms []float64) {
 type function64 int
 
 const (
-	byExp function64 = iota
-	byLog
-	byLog1p
+	exp64Function function64 = iota
+	log64Function
+	log1p64Function
 )
 
-// eight is how many elements the assembly takes at a time.
-const eight = 8
+// doubleGroup is the number of elements that the assembly takes at a time.
+const doubleGroup = 8
 
-func (f function64) each(dst, x []float64) {
-	check(len(dst) == len(x), "a function of float64")
-	for len(x) >= eight {
-		n := min(len(x), mathLimit) &^ (eight - 1)
-		f.eights(dst[:n], x[:n])
+func (f function64) apply(dst, x []float64) {
+	checkLengths(len(dst) == len(x), "a function of float64")
+	for len(x) >= doubleGroup {
+		n := min(len(x), mathLimit) &^ (doubleGroup - 1)
+		f.applyGroups(dst[:n], x[:n])
 		dst, x = dst[n:], x[n:]
 	}
 	if len(x) > 0 {
-		var rest [eight]float64
-		copy(rest[:], x)
-		f.eights(rest[:], rest[:])
-		copy(dst, rest[:])
+		var padded [doubleGroup]float64
+		copy(padded[:], x)
+		f.applyGroups(padded[:], padded[:])
+		copy(dst, padded[:])
 	}
 }
 
-func (f function64) eights(dst, x []float64) {
+func (f function64) applyGroups(dst, x []float64) {
 	switch f {
-	case byExp:
+	case exp64Function:
 		exp64(dst, x)
-	case byLog:
+	case log64Function:
 		log64(dst, x)
 	default:
 		log1p64(dst, x)
@@ -125,6 +126,7 @@ func combine64Generic(dst, weights, v []float64, stride int) {
 }
 
 func logSumExp64Generic(log, terms []float64, stride int) {
+	const negligible = -45 // see LogSumExp64
 	for i := range log {
 		highest, sum := -math.MaxFloat64, 0.0
 		for at := i; at < len(terms); at += stride {
@@ -132,13 +134,13 @@ func logSumExp64Generic(log, terms []float64, stride int) {
 		}
 		for at := i; at < len(terms); at += stride {
 			v := terms[at] - highest
-			if terms[at] = math.Exp(v); v < -45 {
+			if terms[at] = math.Exp(v); v < negligible {
 				terms[at] = 0
 			}
 			sum += terms[at]
 		}
 		for at := i; at < len(terms); at += stride {
-			terms[at] /= max(1, sum)
+			terms[at] /= max(1, sum) // the sum is at least 1, or 0 if all terms are −∞
 		}
 		log[i] = math.Log(sum) + highest
 	}

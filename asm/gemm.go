@@ -6,17 +6,16 @@ import "fmt"
 // two AVX2 registers of float32.
 const Panel = 16
 
-// narrow reports whether a layer's n outputs per row are computed as dot
-// products of length k along the row, rather than side by side in panels.
-func narrow(k, n int) bool { return n <= 4 || n <= maxNarrow && k >= 128 }
+// isNarrow reports whether a layer's n outputs of a row are computed as dot products of length
+// k, rather than side by side in panels.
+func isNarrow(k, n int) bool { return n <= 4 || n <= maxNarrowColumns && k >= 128 }
 
-const maxNarrow = 9
+const maxNarrowColumns = 9
 
-// PackedLen returns the number of float32 that an in×out matrix takes when
-// packed: in times out, rounded up to a multiple of Panel unless out is
-// small.
+// PackedLen returns the number of elements of a packed in×out matrix. Unless out is small, it
+// is rounded up to a multiple of Panel.
 func PackedLen(in, out int) int {
-	if !narrow(in, out) {
+	if !isNarrow(in, out) {
 		out = (out + Panel - 1) / Panel * Panel
 	}
 	return in * out
@@ -30,12 +29,12 @@ func PackWeights(dst, w []float32, in, out int) {
 	checkShape("PackWeights", in, out)
 	checkLen("PackWeights", "w", len(w), in*out)
 	checkLen("PackWeights", "dst", len(dst), PackedLen(in, out))
-	if narrow(in, out) {
+	if isNarrow(in, out) {
 		transpose(dst, w, in, out)
 		return
 	}
 	whole := out &^ (Panel - 1)
-	for i := range in { // w in order, because it may have to come from far
+	for i := range in { // w in order, as it may not be in a cache
 		row := w[i*out:][:out]
 		for first := 0; first < whole; first += Panel {
 			copy(dst[first*in+i*Panel:][:Panel], row[first:][:Panel])
@@ -54,7 +53,7 @@ func PackWeightsTransposed(dst, w []float32, in, out int) {
 	checkShape("PackWeightsTransposed", in, out)
 	checkLen("PackWeightsTransposed", "w", len(w), in*out)
 	checkLen("PackWeightsTransposed", "dst", len(dst), PackedLen(out, in))
-	if narrow(out, in) {
+	if isNarrow(out, in) {
 		copy(dst, w[:in*out])
 		return
 	}
@@ -99,7 +98,8 @@ func transpose(dst, src []float32, rows, columns int) {
 // than the shape needs.
 //
 // The order of the terms depends on in, out and the path only, so that a
-// batch may be split into any blocks of rows without changing a bit. The error of the value before leaky is at most
+// batch may be split into any blocks of rows without changing a bit. The
+// error of the value before leaky is at most
 // (in+1) 2⁻²³ (|bias[o]| + sum_i |x[r,i] w[i,o]|), to first order, when
 // nothing overflows or underflows. NaN and infinity propagate.
 func DenseForward(y, x, packed, bias []float32, rows, in, out int, slope float32) {
@@ -113,7 +113,7 @@ func DenseForward(y, x, packed, bias []float32, rows, in, out int, slope float32
 		denseForwardGeneric(y, x, packed, bias, rows, in, out, slope)
 		return
 	}
-	if narrow(in, out) {
+	if isNarrow(in, out) {
 		denseNarrow(y, x, packed, bias, nil, rows, in, out, slope)
 		return
 	}
@@ -153,10 +153,10 @@ func DenseBackwardInput(dx, dy, packedT, act []float32, rows, in, out int, slope
 		denseBackwardInputGeneric(dx, dy, packedT, act, rows, in, out, slope)
 		return
 	}
-	if act == nil { // whatever dx holds, the factor is 1
+	if act == nil { // with slope 1 the factor is 1, whatever dx holds
 		act, slope = dx, 1
 	}
-	if narrow(out, in) {
+	if isNarrow(out, in) {
 		denseNarrow(dx, dy, packedT, nil, act, rows, out, in, slope)
 		return
 	}
@@ -197,7 +197,7 @@ func DenseBackwardWeights(dw, db, x, dy []float32, rows, in, out int) {
 	switch {
 	case out == 1:
 		weightBlocks(dw, db, x, dy, rows, in, out, true)
-	case out <= fewColumns && in >= 2*Panel && in*out <= len(fewWeights{}):
+	case out <= maxFewColumns && in >= 2*Panel && in*out <= len(fewWeights{}):
 		var transposed fewWeights
 		weightBlocks(transposed[:], db, x, dy, rows, in, out, true)
 		for o := range out {
@@ -210,30 +210,29 @@ func DenseBackwardWeights(dw, db, x, dy []float32, rows, in, out int) {
 	}
 }
 
-// The tiles' heights, 14 and 6 rows, divide tileRows. A call of the assembly,
-// in which the goroutine cannot be preempted, does about callAVX512 or
-// callAVX2 multiply-adds: some 20 µs at 3 GHz.
+// The goroutine cannot be preempted in a call of the assembly, which does about callAVX512 or
+// callAVX2 multiply-adds, in some 20 µs at 3 GHz.
 const (
-	tileRows   = 42
+	tileRows   = 42 // a multiple of the tiles' heights, 14 and 6
 	callAVX512 = 1 << 21
 	callAVX2   = 1 << 20
 )
 
-// denseBlock returns the rows and columns of the result that one call
-// computes as sums of k terms.
+// denseBlock returns how many rows and columns one call computes of a result whose elements
+// are sums of k terms.
 func denseBlock(k, columns int) (blockRows, blockColumns int) {
 	budget := callAVX2
 	if useAVX512 {
 		budget = callAVX512
 	}
-	k += Panel // what the start and the end of a tile cost
+	k += Panel // the start and the end of a tile cost as much as these terms
 	calls := (tileRows*k*columns + budget - 1) / budget
 	blockColumns = (columns + 2*Panel*calls - 1) / (2 * Panel * calls) * (2 * Panel)
 	blockRows = max(1, budget/(tileRows*k*blockColumns)) * tileRows
 	return blockRows, blockColumns
 }
 
-// denseNarrow computes a product of few columns, forward if act is nil, else
+// denseNarrow computes a product of few columns: forward if act is nil, else
 // backward.
 func denseNarrow(c, a, b, bias, act []float32, rows, k, n int, slope float32) {
 	var repeated [32]float32
@@ -252,14 +251,14 @@ func denseNarrow(c, a, b, bias, act []float32, rows, k, n int, slope float32) {
 	}
 }
 
-// With fewColumns columns or less, which do not fill vectors well, the
-// transpose of the weight gradient is computed, which has few rows instead.
-const fewColumns = 9
+// maxFewColumns bounds the columns of a weight gradient of which the transpose is computed, as
+// so few columns do not fill vectors well.
+const maxFewColumns = 9
 
-type fewWeights [fewColumns * 256]float32
+type fewWeights [maxFewColumns * 256]float32
 
-// weightBlocks adds the gradients of the weights, or their transpose, and of
-// the bias, in blocks of rows of x and dy that stay in L2.
+// weightBlocks adds the gradient of the weights, transposed if asked, to dw and that of the
+// bias to db, in blocks of rows of x and dy that stay in L2.
 func weightBlocks(dw, db, x, dy []float32, rows, in, out int, transposed bool) {
 	depth := min(256, max(32, 1<<16/out))
 	for r := 0; r < rows; r += depth {
@@ -338,7 +337,7 @@ func denseBackwardInputGeneric(dx, dy, packedT, act []float32, rows, in, out int
 // multiplyPanel adds the product of the row vector a and a packed panel of a
 // matrix of the given number of columns.
 func multiplyPanel(acc *[Panel]float32, a, panel []float32, columns int) {
-	if narrow(len(a), columns) {
+	if isNarrow(len(a), columns) {
 		for j := range columns {
 			for i, w := range panel[j*len(a):][:len(a)] {
 				acc[j] += a[i] * w

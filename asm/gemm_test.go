@@ -177,7 +177,7 @@ func TestPackWeights(t *testing.T) {
 			transposed.check(t)
 
 			position := func(rows, columns, r, c int) int {
-				if narrow(rows, columns) {
+				if isNarrow(rows, columns) {
 					return c*rows + r
 				}
 				return c/Panel*rows*Panel + r*Panel + c%Panel
@@ -414,7 +414,7 @@ func FuzzDense(f *testing.F) {
 		packed := make([]float32, PackedLen(s.in, s.out))
 		PackWeights(packed, w, s.in, s.out)
 		before, why, _ := Active()
-		defer set(before, why)
+		defer activate(before, why)
 		for _, path := range Supported() {
 			require.NoError(t, Use(path))
 			y, dw := newGuarded[float32](s.rows*s.out), newGuarded[float32](s.in*s.out)
@@ -466,5 +466,5 @@ func TestBlocksOfProducts(t *testing.T) {
 // preempted is short, and from where on another way is taken.
 func TestLimitsOfCalls(t *testing.T) {
 	require.Equal(t, []int{1 << 14, 2048, 512}, []int{philoxLimit, gramWork, kernelColumns})
-	require.Equal(t, []int{9, 192}, []int{fewColumns, aheadSide})
+	require.Equal(t, []int{9, 192}, []int{maxFewColumns, prefetchSide})
 }

@@ -2,37 +2,34 @@ package asm
 
 import "math"
 
-// GramPad is the multiple to which the stride of the planes of GramTile is
-// rounded up, and on which its tiles start and end.
+// GramPad divides the stride of GramTile's planes and the bounds of its tiles.
 const GramPad = 16
 
 // gramWork bounds the blocks of one assembly call times their steps, and with
 // it the time that the goroutine cannot be preempted, to some 20 µs.
 const gramWork = 2048
 
-// kernelColumns is the most columns that are summed up in float32 one after the
-// other.
+// kernelColumns bounds the columns that are added up in float32 one after the other.
 const kernelColumns = 512
 
-// A GramBatch holds n pairs (a, b) of dim-dimensional states for GramTile: 3·dim
-// planes of Stride floats, Planes[p·Stride+i] belonging to pair i. The first
-// dim planes hold u = (a+b)/√2, the next dim v = (a−b)/√2, the last dim
-// w = a/√2. Stride is a multiple of GramPad; entries past N are any finite numbers.
+// A GramBatch holds N pairs (a, b) of states of Dim coordinates, for GramTile. The first Dim
+// planes hold u = (a+b)/√2, the next Dim v = (a−b)/√2, the last Dim w = a/√2.
 type GramBatch struct {
-	Planes         []float32
-	Stride, Dim, N int
+	Planes []float32 // [3·Dim][Stride]; entries past N are any finite numbers
+	Stride int       // a multiple of GramPad
+	Dim, N int
 }
 
 // A GramRange is the tile of pairs i, j with Row0 ≤ i < Row1 and
 // Col0 ≤ j < Col1; all four are multiples of GramPad, at most Stride.
 type GramRange struct{ Row0, Row1, Col0, Col1 int }
 
-// GramScratch returns the number of floats of scratch space that GramTile and
-// KernelSums need for states of the given number of planes.
+// GramScratch returns the number of floats of scratch space that GramTile and KernelSums need
+// for states of dim coordinates.
 func GramScratch(dim int) int { return gramVectors + 64*dim + (4*dim+15)/16*16 }
 
-// gramVectors are the floats of the vectors that the assembly keeps in scratch
-// space whatever the dimension.
+// gramVectors is the number of floats that the assembly keeps in scratch space for any
+// dimension.
 const gramVectors = 24 * 16
 
 // GramTile sums the reversibility loss and its gradient over the unordered
@@ -46,17 +43,17 @@ const gramVectors = 24 * 16
 //	rows[c·(Row1−Row0) + i−Row0] = Σ_j (p−q)(w_i−w_j) − q·v_j
 //	cols[c·(Col1−Col0) + j−Col0] = Σ_i (p−q)(w_j−w_i) − q·v_i
 //
-// which are the two sides' gradients divided by √2. The loss is accumulated in
-// float64 every few pairs, the gradients in float32 within the tile: beyond
-// the errors of the kernel's values, a sum of m terms has an error of about
-// √m ulp of the largest. NaN in any pair reaches the loss. scratch has
-// GramScratch(Dim) floats; aligned to 64 bytes it is fastest.
+// which are the gradients for the tile's rows and columns, divided by √2. The loss is added up
+// in float64 every few pairs, the gradients in float32 within the tile. Beyond the errors of
+// the kernel's values, a sum of m terms has an error of about √m ulp of the largest. NaN in
+// any pair reaches the loss. scratch has GramScratch(Dim) floats; it is fastest if aligned to
+// 64 bytes.
 func GramTile(k *Radial, x *GramBatch, t GramRange, rows, cols, scratch []float32) float64 {
 	nr, nc := t.Row1-t.Row0, t.Col1-t.Col0
-	check(x.Stride%GramPad == 0 && x.N <= x.Stride && len(x.Planes) == 3*x.Dim*x.Stride, "GramTile: planes")
-	check((t.Row0|t.Row1|t.Col0|t.Col1)%GramPad == 0 && t.Row0 >= 0 && t.Col0 >= 0 && nr >= 0 && nc >= 0 &&
+	checkLengths(x.Stride%GramPad == 0 && x.N <= x.Stride && len(x.Planes) == 3*x.Dim*x.Stride, "GramTile: planes")
+	checkLengths((t.Row0|t.Row1|t.Col0|t.Col1)%GramPad == 0 && t.Row0 >= 0 && t.Col0 >= 0 && nr >= 0 && nc >= 0 &&
 		t.Row1 <= x.Stride && t.Col1 <= x.Stride, "GramTile: range")
-	check(len(rows) == x.Dim*nr && len(cols) == x.Dim*nc && len(scratch) >= GramScratch(x.Dim), "GramTile: sums")
+	checkLengths(len(rows) == x.Dim*nr && len(cols) == x.Dim*nc && len(scratch) >= GramScratch(x.Dim), "GramTile: sums")
 	clear(rows)
 	clear(cols)
 	row1, col1 := min(t.Row1, x.N), min(t.Col1, x.N)
@@ -85,25 +82,25 @@ func GramTile(k *Radial, x *GramBatch, t GramRange, rows, cols, scratch []float3
 //	grad[c·gradStride+i] += Σ_j k′(|x_i−y_j|²)·(x_i[c]−y_j[c])
 //
 // with x_i[c] = x[c·xStride+i], 0 ≤ i < rows, and y_j[c] = y[c·yStride+j],
-// 0 ≤ j < cols. A pair (a, b) of states is one point with the planes of both.
-// scratch has GramScratch(dim) floats.
+// 0 ≤ j < cols. A pair (a, b) of states is one point with the coordinates of
+// both. scratch has GramScratch(dim) floats.
 func KernelSums(k *Radial, value, grad []float32, gradStride int, x []float32, xStride, rows int, y []float32, yStride, cols, dim, gradDim int, scratch []float32) {
 	if rows == 0 || cols == 0 || dim == 0 {
 		return
 	}
-	check(rows > 0 && len(value) >= rows && len(x) >= (dim-1)*xStride+rows && rows <= xStride, "KernelSums: rows")
-	check(cols > 0 && len(y) >= (dim-1)*yStride+cols && cols <= yStride, "KernelSums: columns")
-	check(gradDim == 0 || 0 < gradDim && gradDim <= dim && len(grad) >= (gradDim-1)*gradStride+rows && rows <= gradStride, "KernelSums: gradients")
-	check(len(scratch) >= GramScratch(dim), "KernelSums: scratch")
+	checkLengths(rows > 0 && len(value) >= rows && len(x) >= (dim-1)*xStride+rows && rows <= xStride, "KernelSums: rows")
+	checkLengths(cols > 0 && len(y) >= (dim-1)*yStride+cols && cols <= yStride, "KernelSums: columns")
+	checkLengths(gradDim == 0 || 0 < gradDim && gradDim <= dim && len(grad) >= (gradDim-1)*gradStride+rows && rows <= gradStride, "KernelSums: gradients")
+	checkLengths(len(scratch) >= GramScratch(dim), "KernelSums: scratch")
 	if !useAVX2 {
 		kernelSumsGeneric(k, value, grad, gradStride, x, xStride, rows, y, yStride, cols, dim, gradDim)
 		return
 	}
 	if gradDim == 0 {
-		grad = value // of which nothing is touched
+		grad = value // it is not touched, but needs an element
 	}
 	cost := len(k.steps) + dim + 2
-	most := min(kernelColumns, max(1, gramWork/cost)*4)
+	maxColumns := min(kernelColumns, max(1, gramWork/cost)*4)
 	sum := func(y []float32, yStride, cols, valid int) {
 		step := max(1, gramWork/(cost*cols/4)) * 32
 		for row := 0; row < rows; row += step {
@@ -112,13 +109,13 @@ func KernelSums(k *Radial, value, grad []float32, gradStride int, x []float32, x
 		}
 	}
 	full := cols &^ 3
-	for col := 0; col < full; col += most {
-		sum(y[col:], yStride, min(full-col, most), 4)
+	for col := 0; col < full; col += maxColumns {
+		sum(y[col:], yStride, min(full-col, maxColumns), 4)
 	}
 	if full == cols {
 		return
 	}
-	// The last one to three columns, as four in scratch space.
+	// The last one to three columns are padded to four in scratch space.
 	block := scratch[gramVectors+64*dim:][:4*dim]
 	clear(block)
 	for c := range dim {
@@ -130,14 +127,14 @@ func KernelSums(k *Radial, value, grad []float32, gradStride int, x []float32, x
 // RadialValues sets value[i] = k(d2[i]) and derivative[i] = k′(d2[i]). The
 // slices have one length and may alias.
 func RadialValues(k *Radial, value, derivative, d2 []float32) {
-	check(len(value) == len(d2) && len(derivative) == len(d2), "RadialValues")
+	checkLengths(len(value) == len(d2) && len(derivative) == len(d2), "RadialValues")
 	if !useAVX2 {
 		radialValuesGeneric(k, value, derivative, d2)
 		return
 	}
-	const most = gramWork * 8
+	const maxElements = gramWork * 8 // of a call
 	for len(d2) >= 64 {
-		n := min(len(d2)&^63, most)
+		n := min(len(d2)&^63, maxElements)
 		radialValuesVector(&k.steps[0].kind, len(k.steps), value[:n], derivative[:n], d2[:n])
 		value, derivative, d2 = value[n:], derivative[n:], d2[n:]
 	}
@@ -168,8 +165,8 @@ func exp2Generic(t float32) float32 {
 	return p * math.Float32frombits(uint32(int32(n)+127)<<23)
 }
 
-// Minimax polynomial of 2^f on 0 ≤ f ≤ 1 with constant term 1; its relative
-// error is 8.3e-8.
+// These coefficients are of the minimax polynomial of 2^f on 0 ≤ f ≤ 1 with constant term 1.
+// Its relative error is 8.3e-8.
 const (
 	exp2c1 float32 = 0.6931513
 	exp2c2 float32 = 0.24016444

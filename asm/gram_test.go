@@ -510,7 +510,7 @@ func FuzzGramTile(f *testing.F) {
 	f.Add(uint64(1), uint8(20), uint8(2), uint8(0), 1.)
 	f.Add(uint64(2), uint8(70), uint8(1), uint8(5), .01)
 	before, why, _ := Active()
-	f.Cleanup(func() { set(before, why) })
+	f.Cleanup(func() { activate(before, why) })
 	f.Fuzz(func(t *testing.T, seed uint64, size, dims, kernel uint8, spread float64) {
 		if !(math.Abs(spread) < 1e6) {
 			return

@@ -9,14 +9,13 @@ const HammingRows = 32
 // two pairs of configurations of n spins.
 type HammingTables struct {
 	loss, base, spin []float32
-	pairs            []float32 // loss and spin side by side
-	reach            int       // the last h at which one of them is not 0
+	pairs            []float32 // loss and spin of each h, interleaved
+	reach            int       // the largest h where a function is not 0
 }
 
-// NewHammingTables returns the functions Loss, Base and Spin of HammingSums,
-// each a slice of length 2n+1, which it keeps. A nil base stands for the same function
-// as spin. Subnormal numbers, which some processors add slowly and which a kernel
-// reaches at large distances, become 0.
+// NewHammingTables returns the functions Loss, Base and Spin of HammingSums, each of which is a
+// slice of length 2n+1 that it keeps. If base is nil, Base is Spin. Kernels have subnormal
+// numbers at large distances, which some processors add slowly; they become 0.
 func NewHammingTables(loss, base, spin []float32) *HammingTables {
 	t := &HammingTables{loss: loss, base: base, spin: spin, pairs: make([]float32, 0, 2*len(loss))}
 	for _, table := range [][]float32{loss, base, spin} {
@@ -37,22 +36,21 @@ func NewHammingTables(loss, base, spin []float32) *HammingTables {
 
 const leastNormal = 0x1p-126
 
-// HammingColumns is a weighted list of pairs (first, second) of configurations,
-// the columns of HammingSums, in the form in which the kernels read them. A
-// column may appear with a negative weight. The zero value is not usable; see
-// NewHammingColumns.
+// HammingColumns is a list of the columns of HammingSums, in the form in which the kernels read
+// them. A column is a pair (first, second) of configurations with a weight of either sign.
+// NewHammingColumns makes one; the zero value is not usable.
 type HammingColumns struct {
 	n, words int
 	states   []uint64 // [column][2·words]: first, second
 	weights  []float32
-	packed   hammingPacked       // what the assembly reads up to hammingNarrow spins
-	patterns [][tileGroups]uint8 // what is read beyond, see packTile
+	packed   hammingPacked       // the columns as the assembly reads them, up to hammingNarrow spins
+	patterns [][tileGroups]uint8 // the columns' first configurations beyond that, see packTile
 }
 
 // NewHammingColumns returns an empty list of columns of n spins each with room
 // for the given number of columns.
 func NewHammingColumns(n, capacity int) *HammingColumns {
-	refuse(n < 1, "columns without spins")
+	panicIf(n < 1, "columns without spins")
 	words := (n + 63) / 64
 	c := &HammingColumns{
 		n: n, words: words,
@@ -78,7 +76,7 @@ func (c *HammingColumns) Len() int { return len(c.weights) }
 
 // Append adds a column. It allocates only beyond the list's capacity.
 func (c *HammingColumns) Append(first, second []uint64, weight float32) {
-	refuse(len(first) != c.words || len(second) != c.words, "column of the wrong number of words")
+	panicIf(len(first) != c.words || len(second) != c.words, "column of the wrong number of words")
 	if c.words == 1 {
 		c.states = append(c.states, first[0], second[0])
 	} else {
@@ -88,8 +86,8 @@ func (c *HammingColumns) Append(first, second []uint64, weight float32) {
 	c.packed.ready = false
 }
 
-// Parts returns the number of parts that may be packed concurrently. Between the last Append
-// and HammingSums it must be called, and then PackPart of all parts.
+// Parts returns the number of parts that may be packed concurrently. After the last Append and
+// before HammingSums, Parts must be called, and then PackPart for all parts.
 func (c *HammingColumns) Parts() int {
 	if c.n <= hammingNarrow {
 		return 1
@@ -121,24 +119,24 @@ func (c *HammingColumns) PackPart(i int) {
 // given word by word: word k of all rows, first a then b, is
 // rows[k*HammingRows : (k+1)*HammingRows], k = 0 … 2·ceil(n/64)−1.
 //
-// The sums are formed in float32, that of the loss in float64 after every few
-// columns. With w = Σ_c |w_c| and the largest |Spin| as m, the error of spin is
-// below 1e-6·w·m for up to 10⁵ columns, that of base and loss likewise.
+// The sums are formed in float32, that of the loss in float64 after every few columns. For up
+// to 10⁵ columns the error of spin is below 1e-6·w·m, with w = Σ_c |w_c| and m the largest
+// |Spin|. The errors of base and loss have the same bound with |Base| and |Loss|.
 func HammingSums(loss []float64, base, spin []float32, rows []uint64, c *HammingColumns, t *HammingTables) {
 	entries := 2*c.n + 1
-	refuse(len(loss) != HammingRows || len(base) != HammingRows || len(spin) != c.n*HammingRows, "sums of the wrong length")
-	refuse(len(rows) != 2*c.words*HammingRows, "rows of the wrong length")
-	refuse(len(t.loss) != entries || len(t.spin) != entries || t.base != nil && len(t.base) != entries, "tables of the wrong length")
+	panicIf(len(loss) != HammingRows || len(base) != HammingRows || len(spin) != c.n*HammingRows, "sums of the wrong length")
+	panicIf(len(rows) != 2*c.words*HammingRows, "rows of the wrong length")
+	panicIf(len(t.loss) != entries || len(t.spin) != entries || t.base != nil && len(t.base) != entries, "tables of the wrong length")
 	switch {
 	case c.n > hammingNarrow:
 		hammingWide(loss, base, spin, rows, c, t)
 	case !useAVX2 || !c.packed.ready:
 		hammingSumsGeneric(loss, base, spin, rows, c, t)
 	case c.n <= 15:
-		var buckets [hammingSmall*HammingRows + cacheLine/4]float32
+		var buckets [smallBuckets*HammingRows + cacheLine/4]float32
 		hammingSumsPacked(loss, base, spin, rows, c, t, aligned(buckets[:]))
 	default:
-		var buckets [hammingLarge*HammingRows + cacheLine/4]float32
+		var buckets [largeBuckets*HammingRows + cacheLine/4]float32
 		hammingSumsPacked(loss, base, spin, rows, c, t, aligned(buckets[:]))
 	}
 }
@@ -153,10 +151,10 @@ func HammingSums(loss []float64, base, spin []float32, rows []uint64, c *Hamming
 func HammingGradient(grad, base, spin []float32, rows []uint64, own [][2]float32, scale float32, signed bool) {
 	n := len(spin) / HammingRows
 	words := (n + 63) / 64
-	refuse(len(own) > HammingRows || len(grad) != len(own)*n, "gradients of the wrong length")
-	refuse(len(base) != HammingRows || len(spin) != n*HammingRows || len(rows) != 2*words*HammingRows, "sums or rows of the wrong length")
-	const block = 16 // rows, and spins
-	done := 0
+	panicIf(len(own) > HammingRows || len(grad) != len(own)*n, "gradients of the wrong length")
+	panicIf(len(base) != HammingRows || len(spin) != n*HammingRows || len(rows) != 2*words*HammingRows, "sums or rows of the wrong length")
+	const block = 16 // rows and spins of an assembly step
+	done := 0        // spins that the assembly has finished
 	if blocks := n / block; useAVX512 && blocks > 0 {
 		done = blocks * block
 		signs := 0
@@ -188,8 +186,8 @@ func hammingSumsGeneric(loss []float64, base, spin []float32, rows []uint64, c *
 	const groupBits = 4
 	groups := (c.n + groupBits - 1) / groupBits // at most 16: n ≤ hammingNarrow
 	for r := range HammingRows {
-		// σ_cd of four spins at a time: column sums are first collected by the
-		// pattern of those spins, then signed once per pattern.
+		// Four spins at a time: values are first added up by the pattern of the column's spins,
+		// and then signed by σ_cd once for each pattern.
 		var total float64
 		var lossSum, baseSum float32
 		var buckets [hammingNarrow / groupBits][1 << groupBits]float32
@@ -232,8 +230,8 @@ func signedSum(values []float32, k int) float32 {
 	return sum
 }
 
-// hammingFinishGeneric is HammingGradient from spin first on. It takes some spins of
-// all rows at a time, whose sums stay in the innermost cache.
+// hammingFinishGeneric is HammingGradient for the spins from first on. It takes a block of
+// spins of all rows at a time, whose sums stay in the innermost cache.
 func hammingFinishGeneric(first int, grad, base, spin []float32, rows []uint64, own [][2]float32, scale float32, signed bool, n int) {
 	const block = 16
 	words := (n + 63) / 64

@@ -7,32 +7,33 @@ import (
 
 // hammingPacked holds columns as a stream for the assembly, see packNarrow.
 type hammingPacked struct {
-	ready             bool     // since the last column was appended
-	groups, groupBits int      // spins share groups; each group has 1<<groupBits buckets
-	words             int      // of 32 bits in a column, without the weight
-	stream            []uint32 // chunks
-	chunks            []int    // where each begins
+	ready     bool     // the stream has all columns
+	groups    int      // of spins, each with 1<<groupBits buckets
+	groupBits int      // spins of a group
+	words     int      // of 32 bits in a column, without the weight
+	stream    []uint32 // chunks
+	chunks    []int    // where each begins in the stream
 
-	key, spare []uint64 // column<<16 | hash of the first configuration
-	runs       []run
-	sorted     []run
-	byLength   [maxRun + 2]int
+	keys, spare []uint64        // column<<16 | hash of the first configuration
+	runs        []run           // in order of keys
+	sorted      []run           // by length, see packNarrow
+	offsets     [maxRun + 2]int // of each length in sorted
 }
 
-// A run is a number of columns with the same first configuration.
+// A run is some columns, neighbours in keys, with the same first configuration.
 type run struct{ begin, length int32 }
 
 const (
-	maxRun        = 64   // columns, in a run and in a segment
-	maxChunk      = 2048 // columns, in one call of the assembly
-	hammingSmall  = 96   // buckets, up to 15 spins
-	hammingLarge  = 256  // buckets, more spins: enough for all groups
-	hammingStride = 64   // bytes between buckets of 16 rows
+	maxRun       = 64   // columns, in a run and in a segment
+	maxChunk     = 2048 // columns, in one call of the assembly
+	smallBuckets = 96   // buckets, up to 15 spins
+	largeBuckets = 256  // buckets, more spins: enough for all groups
+	bucketBytes  = 64   // bytes between buckets of 16 rows
 )
 
 func (p *hammingPacked) init(n, capacity int) {
-	if best == Generic {
-		return // nothing reads a stream
+	if bestPath == Generic {
+		return // no kernel here reads a stream
 	}
 	switch {
 	case n <= 10:
@@ -55,18 +56,16 @@ func (p *hammingPacked) init(n, capacity int) {
 	}
 	p.stream = make([]uint32, 0, capacity*(p.groups+p.words+1)+2*(capacity/(maxRun/2)+maxRun)+capacity/(maxChunk-maxRun)+2)
 	p.chunks = make([]int, 0, capacity/(maxChunk-maxRun)+1)
-	p.key, p.spare = make([]uint64, 0, capacity), make([]uint64, 0, capacity)
+	p.keys, p.spare = make([]uint64, 0, capacity), make([]uint64, 0, capacity)
 	p.runs, p.sorted = make([]run, 0, capacity), make([]run, 0, capacity)
 }
 
 // packNarrow writes the stream of columns of up to hammingNarrow spins.
 //
-// Columns with the same first configuration are made neighbours, because their
-// values need to be signed by its spins only once, after they have been added.
-// Runs are then ordered by length, so that the loops of the assembly run the
-// same number of times again and again and their branches are predicted, and
-// within a length by a hash, so that neighbouring runs rarely add to the same
-// bucket and do not wait for each other.
+// Columns with the same first configuration become neighbours, a run, because the sum of their
+// values has to be signed by its spins only once. Runs are ordered by length, so that branches
+// of the assembly's loops are predicted. Runs of one length are ordered by a hash, so that
+// neighbouring runs rarely wait for each other to add to the same bucket.
 func (c *HammingColumns) packNarrow() {
 	p := &c.packed
 	p.ready = useAVX2
@@ -74,37 +73,37 @@ func (c *HammingColumns) packNarrow() {
 		return
 	}
 	c.findRuns()
-	clear(p.byLength[:])
+	clear(p.offsets[:])
 	for _, r := range p.runs {
-		p.byLength[r.length]++
+		p.offsets[r.length]++
 	}
-	at := 0
+	longer := 0
 	for length := maxRun; length > 0; length-- {
-		at, p.byLength[length] = at+p.byLength[length], at
+		longer, p.offsets[length] = longer+p.offsets[length], longer
 	}
-	p.byLength[0] = at
+	p.offsets[0] = longer
 	p.sorted = slices.Grow(p.sorted[:0], len(p.runs))[:len(p.runs)]
 	for _, r := range p.runs {
-		p.sorted[p.byLength[r.length]] = r
-		p.byLength[r.length]++
+		p.sorted[p.offsets[r.length]] = r
+		p.offsets[r.length]++
 	}
 
 	p.stream, p.chunks = p.stream[:0], p.chunks[:0]
-	inChunk := maxChunk
+	chunkColumns := maxChunk
 	for i := 0; i < len(p.sorted); {
 		length := int(p.sorted[i].length)
 		n := 1
 		for n < maxRun/length && i+n < len(p.sorted) && int(p.sorted[i+n].length) == length {
 			n++
 		}
-		if inChunk+n*length > maxChunk {
+		if chunkColumns+n*length > maxChunk {
 			if i > 0 {
 				p.stream = append(p.stream, 0)
 			}
 			p.chunks = append(p.chunks, len(p.stream))
-			inChunk = 0
+			chunkColumns = 0
 		}
-		inChunk += n * length
+		chunkColumns += n * length
 		p.stream = append(p.stream, uint32(n), uint32(length-1))
 		for _, r := range p.sorted[i : i+n] {
 			c.packRun(r)
@@ -120,8 +119,8 @@ func (c *HammingColumns) findRuns() {
 	const multiplier = 0x9E3779B97F4A7C15 // odd; 2⁶⁴ divided by the golden ratio
 	p := &c.packed
 	w := 2 * c.words
-	bits := min(c.n, 16)
-	p.key, p.spare = p.key[:0], p.spare[:0]
+	hashBits := min(c.n, 16)
+	p.keys, p.spare = p.keys[:0], p.spare[:0]
 	for i := range c.weights {
 		var h uint64
 		for _, x := range c.states[i*w : i*w+c.words] {
@@ -130,32 +129,32 @@ func (c *HammingColumns) findRuns() {
 		if c.n > 16 {
 			h >>= 48
 		}
-		p.key = append(p.key, uint64(i)<<16|h&(1<<bits-1))
+		p.keys = append(p.keys, uint64(i)<<16|h&(1<<hashBits-1))
 	}
-	p.spare = slices.Grow(p.spare, len(p.key))[:len(p.key)]
-	const digit = 9
-	for shift := 0; shift < bits; shift += digit {
-		var at [1 << digit]int32
-		mask := uint64(1)<<min(digit, bits-shift) - 1
-		for _, k := range p.key {
-			at[k>>shift&mask]++
+	p.spare = slices.Grow(p.spare, len(p.keys))[:len(p.keys)]
+	const digit = 9 // bits of a radix sort
+	for shift := 0; shift < hashBits; shift += digit {
+		var offsets [1 << digit]int32
+		mask := uint64(1)<<min(digit, hashBits-shift) - 1
+		for _, k := range p.keys {
+			offsets[k>>shift&mask]++
 		}
 		var sum int32
-		for d, n := range at {
-			at[d] = sum
+		for d, n := range offsets {
+			offsets[d] = sum
 			sum += n
 		}
-		for _, k := range p.key {
+		for _, k := range p.keys {
 			d := k >> shift & mask
-			p.spare[at[d]] = k
-			at[d]++
+			p.spare[offsets[d]] = k
+			offsets[d]++
 		}
-		p.key, p.spare = p.spare, p.key
+		p.keys, p.spare = p.spare, p.keys
 	}
 	p.runs = p.runs[:0]
-	for begin := 0; begin < len(p.key); {
+	for begin := 0; begin < len(p.keys); {
 		end := begin + 1
-		for end < len(p.key) && end-begin < maxRun && c.sameFirst(p.key[begin], p.key[end]) {
+		for end < len(p.keys) && end-begin < maxRun && c.sameFirst(p.keys[begin], p.keys[end]) {
 			end++
 		}
 		p.runs = append(p.runs, run{int32(begin), int32(end - begin)})
@@ -178,13 +177,13 @@ func (c *HammingColumns) equalFirst(i, j uint64) bool {
 func (c *HammingColumns) packRun(r run) {
 	p := &c.packed
 	w := c.words
-	columns := p.key[r.begin : r.begin+r.length]
+	columns := p.keys[r.begin : r.begin+r.length]
 	x := c.states[int(columns[0]>>16)*2*w:]
 	stream := p.stream
 	for g := range p.groups {
 		pattern := uint32(x[0]>>(g*p.groupBits)) & (1<<p.groupBits - 1)
 		bucket := uint32(g)<<p.groupBits | pattern
-		stream = append(stream, bucket*hammingStride)
+		stream = append(stream, bucket*bucketBytes)
 	}
 	for _, k := range columns {
 		i := int(k >> 16)
@@ -205,17 +204,17 @@ func (c *HammingColumns) packRun(r run) {
 	p.stream = stream
 }
 
-// hammingLanes returns the number of rows that a call of the assembly takes.
-func hammingLanes() int {
+// hammingCallRows returns the number of rows that a call of the assembly takes.
+func hammingCallRows() int {
 	if useAVX512 {
 		return HammingRows
 	}
 	return HammingRows / 2
 }
 
-// hammingLookup is the length of the tables of the kernels for up to 64 spins:
-// 129 entries and the rest of a vector.
-const hammingLookup = 144
+// lookupEntries is the length of the tables of the kernels for up to 64 spins: 129 entries,
+// rounded up to whole vectors.
+const lookupEntries = 144
 
 func hammingSumsPacked(loss []float64, base, spin []float32, rows []uint64, c *HammingColumns, t *HammingTables, buckets []float32) {
 	p := &c.packed
@@ -223,48 +222,48 @@ func hammingSumsPacked(loss []float64, base, spin []float32, rows []uint64, c *H
 	clear(base)
 	var words [4*HammingRows + cacheLine/4]uint32
 	narrow := (*[4 * HammingRows]uint32)(aligned(words[:]))
-	var space [3*hammingLookup + cacheLine/4]float32
-	tables := aligned(space[:])
-	lossTable, spinTable, baseTable := tables, tables[hammingLookup:], tables[2*hammingLookup:]
+	var buffer [3*lookupEntries + cacheLine/4]float32
+	tables := aligned(buffer[:])
+	lossTable, spinTable, baseTable := tables, tables[lookupEntries:], tables[2*lookupEntries:]
 	copy(lossTable, t.loss)
 	copy(spinTable, t.spin)
-	var baseAt *float32
+	var baseEntry *float32
 	if t.base != nil {
 		copy(baseTable, t.base)
-		baseAt = &baseTable[0]
+		baseEntry = &baseTable[0]
 	}
 	p.narrowRows(narrow, rows)
-	lanes := hammingLanes()
-	for lane := 0; lane < HammingRows; lane += lanes {
-		if lane > 0 {
+	callRows := hammingCallRows()
+	for row := 0; row < HammingRows; row += callRows {
+		if row > 0 {
 			clear(buckets)
 		}
 		for _, chunk := range p.chunks {
 			stream, stride := &p.stream[chunk], 4*p.groups
 			switch {
 			case c.n <= 15:
-				hamming15Vector(&loss[lane], &base[lane], &buckets[0], &narrow[lane], stream, &lossTable[0], baseAt, &spinTable[0], p.groups, 0, stride)
+				hamming15Vector(&loss[row], &base[row], &buckets[0], &narrow[row], stream, &lossTable[0], baseEntry, &spinTable[0], p.groups, 0, stride)
 			case c.n <= 16:
-				hamming16Vector(&loss[lane], &base[lane], &buckets[0], &narrow[lane], stream, &lossTable[0], baseAt, &spinTable[0], p.groups, 0, stride)
+				hamming16Vector(&loss[row], &base[row], &buckets[0], &narrow[row], stream, &lossTable[0], baseEntry, &spinTable[0], p.groups, 0, stride)
 			case c.n <= 31:
-				hamming31Vector(&loss[lane], &base[lane], &buckets[0], &narrow[lane], stream, &lossTable[0], baseAt, &spinTable[0], p.groups, 0, stride)
+				hamming31Vector(&loss[row], &base[row], &buckets[0], &narrow[row], stream, &lossTable[0], baseEntry, &spinTable[0], p.groups, 0, stride)
 			default:
-				hamming64Vector(&loss[lane], &base[lane], &buckets[0], &narrow[lane], stream, &lossTable[0], baseAt, &spinTable[0], p.groups, 0, stride)
+				hamming64Vector(&loss[row], &base[row], &buckets[0], &narrow[row], stream, &lossTable[0], baseEntry, &spinTable[0], p.groups, 0, stride)
 			}
 		}
 		for g := range p.groups {
 			first := g * p.groupBits
 			if bits := min(p.groupBits, c.n-first); bits > 0 {
-				hammingSignedVector(&spin[first*HammingRows+lane], &buckets[g<<p.groupBits*lanes], bits)
+				hammingSignedVector(&spin[first*HammingRows+row], &buckets[g<<p.groupBits*callRows], bits)
 			}
 		}
 		if t.base == nil {
-			copy(base[lane:lane+lanes], buckets)
+			copy(base[row:row+callRows], buckets)
 		}
 	}
 }
 
-// narrowRows lays rows out like columns of up to 64 spins, in words of 32 bits.
+// narrowRows writes rows of up to 64 spins in words of 32 bits, in the order of a column's.
 func (p *hammingPacked) narrowRows(dst *[4 * HammingRows]uint32, rows []uint64) {
 	for r := range HammingRows {
 		a, b := rows[r], rows[HammingRows+r]

@@ -221,7 +221,7 @@ func TestHammingSumsOfManyColumns(t *testing.T) {
 // lie longest first, those of a length in segments of up to 64 columns, and segments in
 // chunks of up to 2048, as full as they can be.
 func TestHammingStream(t *testing.T) {
-	if best == Generic {
+	if bestPath == Generic {
 		return // nothing reads a stream
 	}
 	for _, n := range []int{3, 16, 17, 40} {
@@ -304,7 +304,7 @@ func FuzzHammingSums(f *testing.F) {
 	f.Add(uint64(2), uint8(64), uint8(3), false)
 	f.Fuzz(func(t *testing.T, seed uint64, n, columns uint8, withBase bool) {
 		before, why, _ := Active()
-		defer set(before, why)
+		defer activate(before, why)
 		for _, path := range Supported() {
 			require.NoError(t, Use(path))
 			c := newHammingCase(rand.New(rand.NewPCG(seed, 1)), 1+int(n), int(columns), withBase)
@@ -319,7 +319,7 @@ func FuzzHammingSums(f *testing.F) {
 // TestSizesOfStreams: how spins fall into groups, whose buckets have room for all, and that the
 // columns that were announced take no more memory than was made for them.
 func TestSizesOfStreams(t *testing.T) {
-	if best == Generic {
+	if bestPath == Generic {
 		return // nothing reads a stream
 	}
 	for n, want := range map[int][3]int{ // groups, spins of one, words of 32 bits in a column
@@ -333,9 +333,9 @@ func TestSizesOfStreams(t *testing.T) {
 		for _, columns := range []int{0, 1, 31, 33, 2100} {
 			c := NewHammingColumns(n, columns)
 			p := &c.packed
-			room := hammingLarge
+			room := largeBuckets
 			if n <= 15 {
-				room = hammingSmall
+				room = smallBuckets
 			}
 			require.LessOrEqual(t, p.groups<<p.groupBits, room)
 			before := [2]int{cap(p.stream), cap(p.chunks)}
@@ -344,7 +344,7 @@ func TestSizesOfStreams(t *testing.T) {
 			}
 			c.PackPart(0)
 			require.Equal(t, before, [2]int{cap(p.stream), cap(p.chunks)}, "%d columns of %d spins", columns, n)
-			require.Equal(t, columns, len(p.key))
+			require.Equal(t, columns, len(p.keys))
 		}
 	}
 }

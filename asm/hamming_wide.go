@@ -5,18 +5,17 @@ import (
 	"math/bits"
 )
 
-// Beyond hammingNarrow spins columns are taken in tiles. The values w_c Spin(h_rc)
-// of a tile are found once; all signed sums of every five columns' values are
-// tabulated, 32 patterns of signs for each row; and each spin adds, for every
-// five columns, the entry that its own signs in those columns select. So the
-// work grows with the number of spins by one addition for five columns, and what
-// is read over and over stays in the innermost cache.
+// Beyond hammingNarrow spins columns are taken in tiles of groups of five. The values
+// w_c Spin(h_rc) of a tile are computed once. A table holds, for each row and group, the sums
+// of the group's values with all 32 patterns of signs. Each spin adds, for each group, the
+// entry that its signs in those columns select. So a spin costs one addition for five columns,
+// and the table stays in the innermost cache.
 const (
-	hammingNarrow = 64 // spins, up to which columns are one stream
+	hammingNarrow = 64 // largest number of spins whose columns are a stream, see hammingPacked
 	groupColumns  = 5
 	tileGroups    = 8
 	tileColumns   = groupColumns * tileGroups
-	distanceWords = 32 // of the rows, 8 KiB, that are compared with a tile at a time
+	distanceWords = 32 // words of the rows, 8 KiB, that are compared with a tile at a time
 )
 
 type (
@@ -25,15 +24,15 @@ type (
 	hammingTable  = [tileGroups * (HammingRows << groupColumns)]float32 // see hammingEntry
 )
 
-// hammingEntry returns the index in a hammingTable of the entry of a pattern of a
-// group's signs in row 0 or 16, which those of the next fifteen rows follow.
+// hammingEntry returns the index in a hammingTable of a pattern of a group's signs, for row 0 or
+// 16. The entries of the next fifteen rows follow.
 func hammingEntry(group, row, pattern int) int {
 	return ((group*HammingRows + row) << groupColumns) + pattern*(HammingRows/2)
 }
 
-// packTile writes the patterns of a tile: element d holds, for each five columns,
-// the bits of spin d, the first column's lowest, times 8. That is the offset of
-// the pattern's entry in its table, in units of 8 bytes.
+// packTile writes the patterns of a tile. Element d holds, for each group, the bits of spin d
+// in its columns, the first column's lowest, times 8: the offset of the pattern's entry in the
+// group's table in units of 8 bytes.
 func (c *HammingColumns) packTile(tile int) {
 	var square [64]uint64
 	first := tile * tileColumns
@@ -45,9 +44,9 @@ func (c *HammingColumns) packTile(tile int) {
 		}
 		Transpose64(&square)
 		for k, columns := range square[:min(64, c.n-64*w)] {
-			spread := &patterns[64*w+k]
-			for g := range spread {
-				spread[g] = uint8(columns>>(groupColumns*g)) << 3
+			pattern := &patterns[64*w+k]
+			for g := range pattern {
+				pattern[g] = uint8(columns>>(groupColumns*g)) << 3
 			}
 		}
 	}
@@ -58,9 +57,9 @@ func (c *HammingColumns) tiles() int { return (c.Len() + tileColumns - 1) / tile
 
 // hammingWide is HammingSums for more than hammingNarrow spins.
 func hammingWide(loss []float64, base, spin []float32, rows []uint64, c *HammingColumns, t *HammingTables) {
-	var space [len(hammingValues{}) + len(hammingTable{}) + cacheLine/4]float32
-	lined := aligned(space[:])
-	values, table := (*hammingValues)(lined), (*hammingTable)(lined[len(hammingValues{}):])
+	var buffer [len(hammingValues{}) + len(hammingTable{}) + cacheLine/4]float32
+	floats := aligned(buffer[:])
+	values, table := (*hammingValues)(floats), (*hammingTable)(floats[len(hammingValues{}):])
 	var counts [len(hammingCounts{}) + cacheLine/8]uint64
 	distances := (*hammingCounts)(aligned(counts[:]))
 	clear(loss)
@@ -79,19 +78,19 @@ func hammingWide(loss []float64, base, spin []float32, rows []uint64, c *Hamming
 	}
 }
 
-// tileDistances sets the distances of some columns. Rows are compared some words at a
-// time, which stay in the innermost cache while columns pass. It reports whether any
-// distance is at most reach, and ends as soon as none can be.
+// tileDistances sets the distances of the columns of a tile. It compares some words of the rows
+// at a time, which stay in the innermost cache, with all columns. It reports whether any distance
+// is at most reach, and returns as soon as none can be.
 func (c *HammingColumns) tileDistances(distances *hammingCounts, rows []uint64, first, last, reach int) bool {
 	stride := 2 * c.words
 	states := c.states[first*stride : last*stride]
-	words, more := distanceWords, distanceWords
+	words, nextWords := distanceWords, distanceWords
 	if reach < 2*c.n {
-		// Spins that have little to do with each other differ in a third to half of their
-		// bits, and are out of reach after so many words, or some more.
-		words, more = reach/20+1, 8
+		// Weakly correlated configurations differ in a third to half of their bits, 21 to 32 of
+		// a word, and most are out of reach after reach/20 words or some more.
+		words, nextWords = reach/20+1, 8
 	}
-	for from := 0; from < stride; from, words = from+words, more {
+	for from := 0; from < stride; from, words = from+words, nextWords {
 		words = min(words, distanceWords, stride-from)
 		least := hammingDistances(distances, rows[from*HammingRows:], states[from:], last-first, words, stride, from > 0)
 		if least > uint64(reach) {
@@ -110,7 +109,7 @@ func hammingDistances(distances *hammingCounts, rows, states []uint64, columns, 
 		adds = 1
 	}
 	least = math.MaxUint64
-	for row := 0; row < HammingRows; row += hammingLanes() {
+	for row := 0; row < HammingRows; row += hammingCallRows() {
 		least = min(least, hammingDistancesVector(&distances[row], &rows[row], &states[0], columns, words, stride, adds))
 	}
 	return least
@@ -125,14 +124,14 @@ func hammingWeigh(values *hammingValues, loss []float64, base []float32, distanc
 	if t.base != nil {
 		baseTable = &t.base[0]
 	}
-	for row := 0; row < HammingRows; row += hammingLanes() {
+	for row := 0; row < HammingRows; row += hammingCallRows() {
 		hammingWeighVector(&values[row], &loss[row], &base[row], &distances[row], &weights[0], &t.pairs[0], baseTable, len(weights))
 	}
 }
 
-// hammingDistancesGeneric sets the Hamming distances of a tile's columns: of the
-// given words of the rows and of columns whose words begin stride after those of the
-// column before. With add they are added to those already there. It returns the least.
+// hammingDistancesGeneric sets the Hamming distances of the given words of rows and columns, or
+// adds them to distances if add is set, and returns the least distance. Columns are stride words
+// apart.
 func hammingDistancesGeneric(distances *hammingCounts, rows, states []uint64, columns, words, stride int, add bool) (least uint64) {
 	least = math.MaxUint64
 	for i := range columns {
@@ -151,8 +150,8 @@ func hammingDistancesGeneric(distances *hammingCounts, rows, states []uint64, co
 	return least
 }
 
-// hammingWeighGeneric sets the values w_c Spin(h_rc) of a tile's columns and adds
-// their parts of the loss, in float32 within the tile, and of the base.
+// hammingWeighGeneric sets the values w_c Spin(h_rc) of a tile's columns. It adds their terms to
+// the base and, after a sum in float32, to the loss.
 func hammingWeighGeneric(values *hammingValues, loss []float64, base []float32, distances *hammingCounts, weights []float32, t *HammingTables) {
 	for r := range HammingRows {
 		var lossSum, baseSum float32
@@ -172,8 +171,8 @@ func hammingWeighGeneric(values *hammingValues, loss []float64, base []float32, 
 	}
 }
 
-// hammingTabulateGeneric sets entry p of each group's table to the sum of the
-// group's values, each added where its bit of p is set and else subtracted.
+// hammingTabulateGeneric sets entry p of each group's table to the sum of the group's values,
+// where values whose bit of p is not set are subtracted.
 func hammingTabulateGeneric(table *hammingTable, values *hammingValues) {
 	for g := range tileGroups {
 		for r := range HammingRows {

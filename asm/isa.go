@@ -47,15 +47,15 @@ type Feature struct {
 }
 
 var (
-	best   Path   // the best path that the machine supports
-	active Path   // the path in use
-	reason string // why it is in use
-	envErr error  // what was wrong with REVGEN_ISA
+	bestPath     Path   // the best path that the machine supports
+	activePath   Path   // the path in use
+	activeReason string // why activePath is in use
+	envErr       error  // what was wrong with REVGEN_ISA
 )
 
 func init() {
-	best = detect()
-	set(best, "best path that the CPU supports")
+	bestPath = detect()
+	activate(bestPath, "best path that the CPU supports")
 	if name := os.Getenv(EnvISA); name != "" {
 		p, err := ParsePath(name)
 		if err == nil {
@@ -65,35 +65,35 @@ func init() {
 			envErr = fmt.Errorf("%s: %w", EnvISA, err)
 			return
 		}
-		reason = EnvISA + "=" + name
+		activeReason = EnvISA + "=" + name
 	}
 }
 
-func set(p Path, why string) {
-	active, reason = p, why
-	branch(p)
+func activate(p Path, why string) {
+	activePath, activeReason = p, why
+	setBranches(p)
 }
 
 // Active returns the path in use and why it was chosen. The error reports a
 // value of REVGEN_ISA that could not be honoured.
-func Active() (p Path, why string, err error) { return active, reason, envErr }
+func Active() (p Path, why string, err error) { return activePath, activeReason, envErr }
 
 // Supported returns the paths that this machine and build can run, generic
 // first.
 func Supported() []Path {
-	var all []Path
-	for p := Generic; p <= best; p++ {
-		all = append(all, p)
+	var paths []Path
+	for p := Generic; p <= bestPath; p++ {
+		paths = append(paths, p)
 	}
-	return all
+	return paths
 }
 
 // Use forces a path. It must not be called while kernels run.
 func Use(p Path) error {
-	if p > best {
-		return fmt.Errorf("asm: path %v is not supported here; the best is %v", p, best)
+	if p > bestPath {
+		return fmt.Errorf("asm: path %v is not supported here; the best is %v", p, bestPath)
 	}
-	set(p, "forced by the program")
+	activate(p, "forced by the program")
 	return nil
 }
 

@@ -4,11 +4,11 @@ package asm
 
 import "runtime"
 
-// What constants forbid is not compiled, so that nothing asks for the kernels in assembly, which are
-// declared but not there.
+// As these are constants, the compiler drops calls of the kernels in assembly, which are declared
+// but do not exist here.
 const useAVX2, useAVX512, hasVPOPCNTDQ = false, false, false
 
-func branch(Path)         {}
+func setBranches(Path)    {}
 func detect() Path        { return Generic }
 func features() []Feature { return nil }
 

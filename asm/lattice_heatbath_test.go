@@ -73,7 +73,7 @@ func TestLatticeHeatBathAgainstIntegers(t *testing.T) {
 				pair := sites[first:min(first+2, n)]
 				var draws [2][ReplicaBits]uint64
 				for digit := range acceptancePlanes {
-					undecided := digit < surePlanes-1
+					undecided := digit < minPlanes-1
 					for k, site := range pair {
 						for i, random := range again.next() {
 							for bit := range 64 {

@@ -181,10 +181,10 @@ func TestPaths(t *testing.T) {
 	_, err := ParsePath("sse")
 	require.EqualError(t, err, `asm: unknown kernel path "sse"; the paths are generic, avx2, avx512`)
 	before, why, _ := Active()
-	defer set(before, why)
+	defer activate(before, why)
 	all := Supported()
-	require.Equal(t, best, all[len(all)-1])
-	require.EqualError(t, Use(best+1), "asm: path "+(best+1).String()+" is not supported here; the best is "+best.String())
+	require.Equal(t, bestPath, all[len(all)-1])
+	require.EqualError(t, Use(bestPath+1), "asm: path "+(bestPath+1).String()+" is not supported here; the best is "+bestPath.String())
 	now, _, _ := Active()
 	require.Equal(t, before, now)
 	for i, p := range all {
@@ -202,11 +202,11 @@ func TestFeatures(t *testing.T) {
 	var names []string
 	for _, f := range Features() {
 		names = append(names, f.Name+" "+f.Path.String())
-		if f.Path <= best && f.Name != "AVX512VPOPCNTDQ" {
+		if f.Path <= bestPath && f.Name != "AVX512VPOPCNTDQ" {
 			require.True(t, f.Present, f.Name)
 		}
 	}
-	if best > Generic {
+	if bestPath > Generic {
 		require.Equal(t, []string{
 			"AVX avx2", "AVX2 avx2", "FMA3 avx2", "BMI1 avx2", "BMI2 avx2", "POPCNT avx2",
 			"AVX512F avx512", "AVX512BW avx512", "AVX512DQ avx512", "AVX512VL avx512", "AVX512VPOPCNTDQ avx512",
@@ -261,7 +261,7 @@ func TestPartsOfCalls(t *testing.T) {
 				want++
 			}
 		}
-		require.Equal(t, want, s.together(c[1]), "L = %d, %d blocks", c[0], c[1])
+		require.Equal(t, want, s.sweepsInCache(c[1]), "L = %d, %d blocks", c[0], c[1])
 		require.Equal(t, c[2], want, "L = %d, %d blocks", c[0], c[1])
 	}
 }

@@ -3,17 +3,17 @@ package asm
 import "math"
 
 // The elementwise functions set dst[i] = f(x[i]). The slices have one length;
-// dst may be x itself but not overlap it otherwise. Each function's error is
-// against the exact value, in units in the last place of the float32 result,
-// over all float32 arguments: infinities, subnormal arguments and subnormal
-// results included. NaN gives NaN.
+// dst may be x itself but not overlap it otherwise. Errors are distances from the
+// exact value in units in the last place of the result. They hold for all
+// arguments, also infinite or subnormal ones, and for subnormal results. NaN gives
+// NaN.
 
 // mathLimit bounds the elements of one call of the assembly, which cannot be preempted.
 const mathLimit = 1 << 15
 
 // Exp sets dst[i] = e^x[i], within 1.1 ulp.
 func Exp(dst, x []float32) {
-	check(len(dst) == len(x), "Exp")
+	checkLengths(len(dst) == len(x), "Exp")
 	for len(x) > 0 {
 		n := min(len(x), mathLimit)
 		exp(dst[:n], x[:n])
@@ -23,7 +23,7 @@ func Exp(dst, x []float32) {
 
 // Tanh sets dst[i] = tanh x[i], within 3 ulp.
 func Tanh(dst, x []float32) {
-	check(len(dst) == len(x), "Tanh")
+	checkLengths(len(dst) == len(x), "Tanh")
 	for len(x) > 0 {
 		n := min(len(x), mathLimit)
 		tanh(dst[:n], x[:n])
@@ -33,7 +33,7 @@ func Tanh(dst, x []float32) {
 
 // Sigmoid sets dst[i] = 1/(1+e^−x[i]), within 2.5 ulp.
 func Sigmoid(dst, x []float32) {
-	check(len(dst) == len(x), "Sigmoid")
+	checkLengths(len(dst) == len(x), "Sigmoid")
 	for len(x) > 0 {
 		n := min(len(x), mathLimit)
 		sigmoid(dst[:n], x[:n])
@@ -45,11 +45,11 @@ func Sigmoid(dst, x []float32) {
 // with an error of at most 4e-7·(1 + |dst[r]|). An empty row gives −Inf, and a
 // row whose largest element is infinite gives that.
 func LogSumExp(dst, x []float32, cols int) {
-	check(cols >= 0 && len(x) == len(dst)*cols, "LogSumExp")
+	checkLengths(cols >= 0 && len(x) == len(dst)*cols, "LogSumExp")
 	const block = 256
 	var shifted [block]float32
 	if cols <= block {
-		// As many rows as fit share one call of each function.
+		// One call of each function takes as many rows as fit.
 		for cols > 0 && len(dst) > 0 {
 			rows := min(len(dst), block/cols)
 			logSumExpRows(dst[:rows], x[:rows*cols], shifted[:], cols)
@@ -83,7 +83,7 @@ func LogSumExp(dst, x []float32, cols int) {
 	}
 }
 
-// logSumExpRows is LogSumExp for rows that fit into a buffer.
+// logSumExpRows is LogSumExp for as many rows as fit into buffer.
 func logSumExpRows(dst, x, buffer []float32, cols int) {
 	shifts := buffer[:len(dst)]
 	if cols <= expSumLimit {
@@ -91,17 +91,16 @@ func logSumExpRows(dst, x, buffer []float32, cols int) {
 	} else {
 		expSumRowsGeneric(dst, shifts, x, cols)
 	}
-	log(dst, dst) // within 1.5 ulp: −Inf at zero, NaN below it
+	log(dst, dst) // within 1.5 ulp; −Inf for 0
 	for r, shift := range shifts {
 		dst[r] += shift
 	}
 }
 
-// expSumLimit is the length of the longest row that the assembly takes.
+// expSumLimit is the largest length of rows that the assembly takes.
 const expSumLimit = 16
 
-// largestOf returns the largest element, −Inf if there is none, and NaN if any
-// is NaN.
+// largestOf returns the largest element, −Inf if there is none, and NaN if one is NaN.
 func largestOf(x []float32) float32 {
 	largest := float32(math.Inf(-1))
 	for _, v := range x {
@@ -141,7 +140,7 @@ func expSumRowsGeneric(sums, shifts, x []float32, cols int) {
 	for r := range sums {
 		row := x[r*cols:][:cols]
 		shift := largestOf(row)
-		if shift-shift != 0 { // infinite or NaN: e^±Inf is right as it is
+		if shift-shift != 0 { // infinite or NaN: without a shift, e^±Inf gives the result
 			shift = 0
 		}
 		for c, v := range row {

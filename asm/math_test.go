@@ -209,7 +209,7 @@ func FuzzMathFunctions(f *testing.F) {
 		f.Add(math.Float32bits(v))
 	}
 	before, why, _ := Active()
-	f.Cleanup(func() { set(before, why) })
+	f.Cleanup(func() { activate(before, why) })
 	f.Fuzz(func(t *testing.T, bits uint32) {
 		x := []float32{math.Float32frombits(bits)}
 		for _, path := range Supported() {

@@ -106,11 +106,11 @@ func TestSweepsEqualGeneric(t *testing.T) {
 func TestSharedDraws(t *testing.T) {
 	for _, l := range []int{2, 3, 6, 22, 23, 40} {
 		s := NewSweep(l, 0.5, 0.2, false)
-		order := make([]halfSweep, s.step())
+		order := make([]halfSweep, s.colours())
 		spins := make([]uint64, s.blockLen())
-		s.sharedTogether(spins, &Counter{Seed: 1, Step: 7}, order)
+		s.sharedInCache(spins, &Counter{Seed: 1, Step: 7}, order)
 		for colour := range order {
-			need := (colour + 1) * l * l / s.step()
+			need := (colour + 1) * l * l / s.colours()
 			if colour > 0 { // its first row comes last
 				need = min(need, l*l/2+512)
 			}
@@ -131,12 +131,12 @@ func TestLargeSweepsEqualGeneric(t *testing.T) {
 		r := rand.New(rand.NewPCG(7, 8))
 		for _, l := range []int{124, 130} {
 			s := testSweep(r, l)
-			require.Equal(t, sweepsTogether, s.together(1))
+			require.Equal(t, maxSweepsInCache, s.sweepsInCache(1))
 			want := randomSpins(r, l*l*ReplicaWords)
 			got := slices.Clone(want)
 			c := Counter{Seed: r.Uint64()}
-			s.SharedSweeps(got, &c, sweepsTogether+1)
-			for range sweepsTogether + 1 {
+			s.SharedSweeps(got, &c, maxSweepsInCache+1)
+			for range maxSweepsInCache + 1 {
 				sweepShared(s, want, &c)
 				c.Step++
 			}
@@ -150,9 +150,9 @@ func TestLargeSweepsEqualGeneric(t *testing.T) {
 func sweepShared(s *Sweep, spins []uint64, c *Counter) {
 	draws := make([]uint32, (s.l*s.l+3)&^3)
 	PhiloxBlocks(draws, c, 0)
-	perColour := s.l * s.l / s.step()
+	perColour := s.l * s.l / s.colours()
 	for ; len(spins) > 0; spins = spins[s.blockLen():] {
-		for colour := range s.step() {
+		for colour := range s.colours() {
 			s.sharedGeneric(spins, draws[colour*perColour:], 0, s.l, colour)
 		}
 	}
@@ -161,11 +161,11 @@ func sweepShared(s *Sweep, spins []uint64, c *Counter) {
 func sweepIndependent(s *Sweep, spins []uint64, g *Xoshiro) {
 	for row := range s.l {
 		s.independentGeneric(spins, g, row, row+1, 0)
-		if row >= 2 && s.step() == 2 {
+		if row >= 2 && s.colours() == 2 {
 			s.independentGeneric(spins, g, row-1, row, 1)
 		}
 	}
-	if s.step() == 2 {
+	if s.colours() == 2 {
 		s.independentGeneric(spins, g, s.l-1, s.l, 1)
 		s.independentGeneric(spins, g, 0, 1, 1)
 	}
@@ -190,10 +190,10 @@ func TestSharedSweepOfEachReplica(t *testing.T) {
 					spin[i] = 2*int(before[i*ReplicaWords+replica/64]>>(replica%64)&1) - 1
 				}
 				next := 0
-				for colour := range s.step() {
+				for colour := range s.colours() {
 					for i := range spin {
 						row, col := i/l, i%l
-						if (row+col)%s.step() != colour {
+						if (row+col)%s.colours() != colour {
 							continue
 						}
 						sum := spin[(row+1)%l*l+col] + spin[(row+l-1)%l*l+col] + spin[row*l+(col+1)%l] + spin[row*l+(col+l-1)%l]
@@ -255,7 +255,7 @@ func TestQuadsDrawEveryBitOnce(t *testing.T) {
 		var flips [quad][ReplicaBits]bool
 		together := false
 		for plane, left := 0, true; left && plane < acceptancePlanes; plane++ {
-			if plane >= surePlanes && !together {
+			if plane >= minPlanes && !together {
 				together = true
 				for replica := range ReplicaBits {
 					n := 0
@@ -270,7 +270,7 @@ func TestQuadsDrawEveryBitOnce(t *testing.T) {
 					clashes++
 				}
 			}
-			left = plane < quadPlanes-1 || !together
+			left = plane < minQuadPlanes-1 || !together
 			var looked [ReplicaBits]bool
 			var random replicas
 			for k := range quad {
@@ -304,7 +304,7 @@ func TestQuadsDrawEveryBitOnce(t *testing.T) {
 		require.Equal(t, bits, generator)
 	}
 	require.Positive(t, clashes)
-	require.Greater(t, longest, quadPlanes)
+	require.Greater(t, longest, minQuadPlanes)
 }
 
 // Flips with independent draws are accepted with their probabilities, and
@@ -348,11 +348,11 @@ func testIndependentAcceptance(t *testing.T, l int, few bool) {
 		}
 	}
 	n := float64(sweeps * ReplicaBits)
-	for k, p := range []float64{attempt * one, attempt * none} {
+	for k, p := range []float64{attemptProbability * one, attemptProbability * none} {
 		require.InDelta(t, p*n, float64(flipped[k]), 5.5*math.Sqrt(p*(1-p)*n))
 		require.InDelta(t, p*p*n/2, float64(pairs[k]), 5.5*math.Sqrt(p*p*(1-p*p)*n/2))
 	}
-	p := attempt * none
+	p := attemptProbability * none
 	require.InDelta(t, p*p*n, float64(across), 5.5*math.Sqrt(p*p*(1-p*p)*n))
 }
 
@@ -423,7 +423,7 @@ func FuzzSweep(f *testing.F) {
 		a.Seed(&c, 0)
 		sweepIndependent(s, want, &a)
 		before, why, _ := Active()
-		defer set(before, why)
+		defer activate(before, why)
 		for _, path := range Supported() {
 			require.NoError(t, Use(path))
 			got := append([]uint64(nil), start...)

@@ -20,15 +20,15 @@ const telling = "REVGEN_TEST_TELL_PATH"
 func TestPathOfTheEnvironment(t *testing.T) {
 	if os.Getenv(telling) != "" {
 		path, why, err := Active()
-		fmt.Printf("best: %v.\ntold: %v, %s, %v.\n", best, path, why, err)
+		fmt.Printf("best: %v.\ntold: %v, %s, %v.\n", bestPath, path, why, err)
 		return
 	}
 	us, err := os.Executable()
 	require.NoError(t, err)
-	plain := fmt.Sprintf("%v, best path that the CPU supports, ", best)
+	plain := fmt.Sprintf("%v, best path that the CPU supports, ", bestPath)
 	want := map[string]string{"": plain + "<nil>", "sse": plain + `REVGEN_ISA: asm: unknown kernel path "sse"; the paths are generic, avx2, avx512`, "generic": "generic, REVGEN_ISA=generic, <nil>"}
-	for p := best + 1; p <= AVX512; p++ {
-		want[p.String()] = plain + fmt.Sprintf("REVGEN_ISA: asm: path %v is not supported here; the best is %v", p, best)
+	for p := bestPath + 1; p <= AVX512; p++ {
+		want[p.String()] = plain + fmt.Sprintf("REVGEN_ISA: asm: path %v is not supported here; the best is %v", p, bestPath)
 	}
 	for name, told := range want {
 		c := exec.Command(us, "-test.run=^TestPathOfTheEnvironment$", "-test.v")
@@ -43,7 +43,7 @@ func TestPathOfTheEnvironment(t *testing.T) {
 			t.Skip("the kernel of an emulated processor does not run its programs")
 		}
 		require.NoError(t, err)
-		if !strings.Contains(string(out), fmt.Sprintf("best: %v.\n", best)) {
+		if !strings.Contains(string(out), fmt.Sprintf("best: %v.\n", bestPath)) {
 			t.Skip("the kernel runs programs of an emulated processor on its own")
 		}
 		require.Contains(t, string(out), "told: "+told+".\n", name)

@@ -69,23 +69,22 @@ func wholeBlocks(n int) {
 	}
 }
 
-// The assembly fills whole groups of blocks. What remains of a draw is cut from
-// one more group, so that an element has the same bits whichever call draws it.
+// The assembly fills whole groups of blocks. The end of a draw is copied from one more group,
+// so that an element has the same bits in every draw.
 const (
 	philoxGroup512 = 128     // words
 	philoxGroup256 = 32      // words
 	philoxLimit    = 1 << 14 // words in one call, which cannot be preempted
 )
 
-// philoxSchedule holds what all blocks of a call share: two keys for each round.
-// Their counters differ in the first word alone. So after one round x0 and x1 are
-// the same in all blocks, and x3 after two; in place of the keys that are
-// combined with these words there is what they combine to, and the first key is
-// not needed.
+// philoxSchedule holds two keys for each round, which all blocks of a call share. As the
+// blocks' counters differ in the first word alone, x0 and x1 are the same in all blocks after
+// one round, and x3 after two. The keys that are combined with these words are replaced by the
+// combinations, and the first key is not needed.
 type philoxSchedule = [2 * philoxRounds]uint32
 
-// schedule returns the schedule of blocks whose numbers have the same upper half
-// as first.
+// schedule returns the schedule of the blocks whose numbers have the same upper half as
+// first.
 func (c *Counter) schedule(first uint64) (s philoxSchedule) {
 	k0, k1 := uint32(c.Seed), uint32(c.Seed>>32)
 	for r := range philoxRounds {
@@ -110,7 +109,7 @@ func philoxGroup() int {
 	return philoxGroup256
 }
 
-// What a draw makes of the words of the stream.
+// The kinds of draws: words of the stream, or numbers made of them.
 const (
 	drawWords = iota
 	drawUniforms
@@ -120,15 +119,15 @@ const (
 // philoxDraw fills dst with words, or with numbers in their place.
 func philoxDraw(kind int, dst []uint32, c *Counter, first uint64) {
 	for len(dst) > 0 {
-		carry := 4 * int(1<<32-first%(1<<32)) // words before the upper half of the blocks' numbers changes
-		s, n := c.schedule(first), min(len(dst), carry)
+		scheduled := 4 * int(1<<32-first%(1<<32)) // words until the upper half of the blocks' numbers changes
+		s, n := c.schedule(first), min(len(dst), scheduled)
 		if groups := min(n, philoxLimit) &^ (philoxGroup() - 1); groups > 0 {
 			n = groups
 			philoxDrawGroups(kind, dst[:n], first, &s)
 		} else {
-			var rest [philoxGroup512]uint32
-			philoxDrawGroups(kind, rest[:philoxGroup()], first, &s)
-			copy(dst[:n], rest[:])
+			var group [philoxGroup512]uint32
+			philoxDrawGroups(kind, group[:philoxGroup()], first, &s)
+			copy(dst[:n], group[:])
 		}
 		dst, first = dst[n:], first+uint64(n/4)
 	}

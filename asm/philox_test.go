@@ -236,7 +236,7 @@ func FuzzPhilox(f *testing.F) {
 		want, got := make([]uint32, 4*int(blocks)), make([]uint32, 4*int(blocks))
 		philoxBlocksGeneric(want, &c, first)
 		before, why, _ := Active()
-		defer set(before, why)
+		defer activate(before, why)
 		for _, path := range Supported() {
 			require.NoError(t, Use(path))
 			PhiloxBlocks(got, &c, first)

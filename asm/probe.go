@@ -2,25 +2,23 @@ package asm
 
 import "math"
 
-// A Probe is a loop of independent instructions of one kind in registers. Its
-// speed on the active path is a limit of the machine to which the time of a
-// kernel with counted operations can be compared.
+// A Probe is a loop of independent instructions of one kind in registers. Its speed on the
+// active path is a limit of the machine, with which the speed of kernels can be compared.
 type Probe int
 
 // The probes. A fused multiply-add counts as one operation.
 const (
 	ProbeFMA      Probe = iota // float32 multiply-adds
-	ProbeFloat                 // float32 multiply-adds and additions in turn, which some machines execute side by side
+	ProbeFloat                 // alternating float32 multiply-adds and additions, which some machines execute in parallel
 	ProbeInteger               // 32-bit integer additions, as fast as any bitwise operation
 	ProbeMultiply              // products of 32-bit integers with 64-bit results
-	ProbeLookup                // choices of one of 32 numbers with AVX-512, of one of 8 with AVX2, which one instruction makes
+	ProbeLookup                // choices of one of 32 numbers with AVX-512, or of 8 with AVX2, by one instruction
 )
 
-// Chains of the probes, and operations on each in a round.
 const (
-	probeChains = 14
-	probeUnroll = 4
-	probeRounds = 1 << 11 // in one call of the assembly: below 50 µs
+	probeChains = 14      // independent chains of operations
+	probeUnroll = 4       // operations on each chain in a round
+	probeRounds = 1 << 11 // most rounds in one call of the assembly: below 50 µs
 )
 
 // Run executes the given number of rounds and returns the number of operations
@@ -32,10 +30,9 @@ func (p Probe) Run(rounds int) (operations float64) {
 	return float64(rounds) * probeChains * probeUnroll * p.lanes()
 }
 
-// run returns 64 bits of what every chain holds after the given rounds: for
-// ProbeMultiply a power of 3, truncated to 32 bits before each product, for
-// ProbeLookup the number of operations modulo 8, twice, and for the others that
-// number itself, twice.
+// run returns 64 bits of every chain's result after the given rounds. ProbeMultiply's is a
+// power of 3, truncated to 32 bits before each product. ProbeLookup's is the number of a
+// chain's operations modulo 8, in both halves; the others' is that number itself.
 func (p Probe) run(rounds int) uint64 {
 	const two = 1 + 1<<32
 	switch p {
@@ -53,7 +50,7 @@ func (p Probe) run(rounds int) uint64 {
 	panic("asm: unknown probe")
 }
 
-// lanes is the number of operations that one instruction of the probe makes.
+// lanes is the number of operations of one instruction of the probe.
 func (p Probe) lanes() float64 {
 	words := 0.5 // of 64 bits; the portable loops take one number at a time
 	switch {
@@ -81,11 +78,9 @@ func ReadWords(x []uint64) (sum uint64) {
 	return sum ^ readWordsGeneric(x)
 }
 
-// readBlock is the number of words that the assembly's loop takes at a time,
-// readLimit the number in one call.
 const (
-	readBlock = 64
-	readLimit = 1 << 16
+	readBlock = 64      // words of a round of the assembly's loop
+	readLimit = 1 << 16 // most words in one call
 )
 
 // The generic probes work on single numbers, on as many chains as the compiler

@@ -13,26 +13,26 @@ type Gaussian struct{ Exponent, Weight float64 }
 type Multiquadric struct{ C2, Beta, Weight float64 }
 
 // A Matern is Weight times the Matérn function of a distance d with smoothness
-// ν = Order + ½ and the given length ℓ: with a = √(2ν) d/ℓ,
+// ν = Order + ½ and length ℓ. With a = √(2ν) d/ℓ that is
 //
 //	e^−a,   (1+a) e^−a   or   (1 + a + a²/3) e^−a
 //
-// for the orders 0, 1 and 2. That of order 0 is the Laplacian kernel, whose
-// derivative by d² has a pole at 0; it is cut off at a = 2^−20/log₂e.
+// for the orders 0, 1 and 2. Order 0 is the Laplacian kernel, whose derivative
+// with respect to d² has a pole at 0, which is cut off at a = 2^−20/log₂e.
 type Matern struct {
 	Order          int
 	Length, Weight float64
 }
 
-// A Radial is a kernel k(d²), a sum of Gaussians, inverse multiquadrics and
-// Matérn functions, compiled to a list of steps that all of the kernels below interpret. One
-// interpreted step works on several vectors of distances at once, so that a
-// list of any length costs no more than code written for it.
+// A Radial is a kernel k(d²), a sum of Gaussians, inverse multiquadrics and Matérn
+// functions, compiled to a list of steps that GramTile, KernelSums and RadialValues
+// interpret. A step works on several vectors of distances at once, so that a list costs
+// no more than code written for it.
 //
-// Gaussians whose exponents differ by a factor 2, 4, 8 or 16 form a ladder:
-// only the widest is evaluated as an exponential, the others are its powers by
-// squaring. Squaring doubles the relative error, which a ladder may do four
-// times in all.
+// Gaussians whose exponents differ by a factor 2, 4, 8 or 16 form a ladder: only
+// the widest is evaluated as an exponential, and the others are its powers by
+// squaring. A ladder has at most four squarings, each of which doubles the relative
+// error.
 //
 // With ε = 2^−22, a Gaussian has a relative error of at most ε(1 + a·d²) for
 // the exponent a, sixteen times ε at most in a ladder; a multiquadric,
@@ -54,23 +54,23 @@ const (
 	stepMatern        // x = (c·d²)^½; add the Matérn function of order count of a = x ln 2
 )
 
-// lanes is the number of copies of each constant in a step: one AVX2 register.
-const lanes = 8
+// stepLanes is the number of copies of each constant in a step, which fill an AVX2 register.
+const stepLanes = 8
 
-// A radialStep adds weight·z to the kernel's value and slope·z′ to its
-// derivative, with z and z′ by its kind. Assembly knows this layout.
+// A radialStep adds weight·z to the kernel's value and slope·z′ to its derivative, with z and
+// z′ by its kind. The assembly depends on this layout.
 type radialStep struct {
 	kind, count uint32
 	unit        uint32  // 1 if weight is 1
-	limit       float32 // of squared distances, in the first step
+	limit       float32 // bound of squared distances, in the first step only
 	_           [4]uint32
-	c           [lanes]float32
-	weight      [lanes]float32
-	slope       [lanes]float32
-	exponent    [lanes]float32
+	c           [stepLanes]float32
+	weight      [stepLanes]float32
+	slope       [stepLanes]float32
+	exponent    [stepLanes]float32
 }
 
-// maxDoublings bounds how often a ladder may double its relative error.
+// maxDoublings bounds the squarings of a ladder, which double its relative error.
 const maxDoublings = 4
 
 // NewRadial compiles a kernel. Exponents, C2, Beta, lengths and weights must be
@@ -79,14 +79,14 @@ func NewRadial(gaussians []Gaussian, multiquadrics []Multiquadric, materns []Mat
 	k := &Radial{}
 	g := slices.Clone(gaussians)
 	slices.SortStableFunc(g, func(a, b Gaussian) int { return cmp.Compare(a.Exponent, b.Exponent) })
-	for done := make([]bool, len(g)); ; {
-		first := slices.Index(done, false)
+	for compiled := make([]bool, len(g)); ; {
+		first := slices.Index(compiled, false)
 		if first < 0 {
 			break
 		}
 		last, doublings := first, 0
 		for i := first; i < len(g); i++ {
-			if done[i] {
+			if compiled[i] {
 				continue
 			}
 			n, ok := 0, i == first
@@ -96,7 +96,7 @@ func NewRadial(gaussians []Gaussian, multiquadrics []Multiquadric, materns []Mat
 			if !ok || doublings+n > maxDoublings {
 				continue
 			}
-			done[i] = true
+			compiled[i] = true
 			s := radialStep{kind: stepPower, count: uint32(n)}
 			if i == first {
 				s = radialStep{kind: stepExp}
@@ -107,8 +107,8 @@ func NewRadial(gaussians []Gaussian, multiquadrics []Multiquadric, materns []Mat
 		}
 	}
 	for _, m := range multiquadrics {
-		s := radialStep{c: splat(min(m.C2, farthest)), exponent: splat(-m.Beta)}
-		if n := int(2 * m.Beta); float64(n) == 2*m.Beta && n <= maxRoots {
+		s := radialStep{c: splat(min(m.C2, maxSquaredDistance)), exponent: splat(-m.Beta)}
+		if n := int(2 * m.Beta); float64(n) == 2*m.Beta && n <= maxRootPower {
 			s.kind, s.count = stepRSqrt, uint32(n)
 			k.add(s, math.Ldexp(m.Weight, -n), math.Ldexp(-m.Weight*m.Beta, -n-2))
 			continue
@@ -125,13 +125,13 @@ func NewRadial(gaussians []Gaussian, multiquadrics []Multiquadric, materns []Mat
 	return k
 }
 
-// farthest is the squared distance beyond which kernels stay constant.
-const farthest = 1e38
+// maxSquaredDistance is the squared distance beyond which kernels stay constant.
+const maxSquaredDistance = 1e38
 
-// setLimit bounds the distances that AVX-512's exponentials are given, such
-// that what their tables multiply is finite.
+// setLimit bounds the distances of AVX-512's exponentials, so that the factors of their tables'
+// entries are finite.
 func (k *Radial) setLimit() {
-	limit := farthest
+	limit := maxSquaredDistance
 	for i := range k.steps {
 		if s := &k.steps[i]; s.kind == stepExp {
 			limit = min(limit, -0x1p80/float64(s.c[0]))
@@ -142,8 +142,8 @@ func (k *Radial) setLimit() {
 	}
 }
 
-// maxRoots bounds the powers of an inverse root that are made by multiplication.
-const maxRoots = 16
+// maxRootPower bounds the powers of an inverse root that are computed by products.
+const maxRootPower = 16
 
 func (k *Radial) add(s radialStep, weight, slope float64) {
 	s.weight, s.slope = splat(weight), splat(slope)
@@ -153,13 +153,13 @@ func (k *Radial) add(s radialStep, weight, slope float64) {
 	k.steps = append(k.steps, s)
 }
 
-// powerOfTwo returns n with ratio = 2^n to float64 rounding, 0 <= n <= 4.
+// powerOfTwo returns n with ratio = 2^n up to rounding. ok is false unless 0 ≤ n ≤ maxDoublings.
 func powerOfTwo(ratio float64) (n int, ok bool) {
 	n = int(math.Round(math.Log2(ratio)))
 	return n, n >= 0 && n <= maxDoublings && math.Abs(math.Ldexp(ratio, -n)-1) < 1e-12
 }
 
-func splat(x float64) (v [lanes]float32) {
+func splat(x float64) (v [stepLanes]float32) {
 	for i := range v {
 		v[i] = float32(x)
 	}

@@ -28,8 +28,8 @@ func Unpack(dst []float32, spins []uint64, rows, n int) {
 	}
 }
 
-// spinsPart returns how many rows of n values a call takes: it bounds the values, some
-// 30,000, as the assembly cannot be preempted. Rows longer than that are taken one at a time.
+// spinsPart returns how many rows of n values a call of the assembly, which cannot be
+// preempted, takes: some 30,000 values, but at least one row.
 func spinsPart(rows, n int) int { return min(rows, max(1, 1<<15/n)) }
 
 // Transpose64 exchanges bit j of word i with bit i of word j. All paths give the same
@@ -37,7 +37,7 @@ func spinsPart(rows, n int) int { return min(rows, max(1, 1<<15/n)) }
 func Transpose64(a *[64]uint64) { transpose64(a) }
 
 func checkSpins(words, values, rows, n int) {
-	refuse(rows < 0 || n < 1 || words != rows*((n+63)/64) || values != rows*n, "lengths of spins and values do not match rows and n")
+	panicIf(rows < 0 || n < 1 || words != rows*((n+63)/64) || values != rows*n, "lengths of spins and values do not match rows and n")
 }
 
 func signMaskGeneric(dst []uint64, logits []float32, rows, n int) {
@@ -70,8 +70,8 @@ func unpackGeneric(dst []float32, spins []uint64, rows, n int) {
 	}
 }
 
-// transpose64Generic exchanges first the two quarters off the diagonal, then those of
-// each quarter, and so on.
+// transpose64Generic exchanges the two off-diagonal quarters, then those of each quarter, and
+// so on.
 func transpose64Generic(a *[64]uint64) {
 	mask := uint64(1<<32 - 1)
 	for width := 32; width > 0; width /= 2 {

@@ -123,7 +123,7 @@ func FuzzSpins(f *testing.F) {
 		values := make([]float32, len(logits))
 		unpackGeneric(values, want, int(rows), size)
 		before, why, _ := Active()
-		defer set(before, why)
+		defer activate(before, why)
 		for _, path := range Supported() {
 			require.NoError(t, Use(path))
 			got, back := make([]uint64, len(want)), make([]float32, len(values))

@@ -19,7 +19,7 @@ const envRequire = "REVGEN_TEST_REQUIRE"
 func forEachPath(t *testing.T, f func(t *testing.T, path Path)) {
 	t.Helper()
 	before, why, _ := Active()
-	defer set(before, why)
+	defer activate(before, why)
 	paths := Supported()
 	if testing.Short() {
 		paths = []Path{before}
@@ -53,7 +53,7 @@ func requireRefusal(t *testing.T, call func(), of ...any) {
 // benchEachPath is forEachPath for benchmarks.
 func benchEachPath(b *testing.B, f func(b *testing.B, path Path)) {
 	before, why, _ := Active()
-	defer set(before, why)
+	defer activate(before, why)
 	for _, path := range slices.Backward(Supported()) {
 		require.NoError(b, Use(path))
 		b.Run("path="+path.String(), func(b *testing.B) { f(b, path) })

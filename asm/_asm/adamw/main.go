@@ -19,16 +19,16 @@ import (
 // The elements of adamWFactors.
 const (
 	gradScale = iota
-	keep
+	decayFactor
 	beta1
-	beta1Rest
+	oneMinusBeta1
 	beta2
-	beta2Rest
+	oneMinusBeta2
 	rootScale
 	epsilon
-	step
+	stepSize
 	emaDecay
-	emaRest
+	oneMinusEMADecay
 	numFactors
 )
 
@@ -73,31 +73,31 @@ func adamWStep(w *ISA) {
 		Comment("m = beta1 m + (1-beta1) g")
 		VMULPS(Within(g, offset, 0), factor[gradScale], grad)
 		VMULPS(Within(m, offset, 0), factor[beta1], moment)
-		VMULPS(grad, factor[beta1Rest], t)
+		VMULPS(grad, factor[oneMinusBeta1], t)
 		VADDPS(t, moment, moment)
 		VMOVUPS(moment, Within(m, offset, 0))
 
 		Comment("v = beta2 v + (1-beta2) g²")
 		VMULPS(grad, grad, grad)
 		VMULPS(Within(v, offset, 0), factor[beta2], square)
-		VMULPS(grad, factor[beta2Rest], grad)
+		VMULPS(grad, factor[oneMinusBeta2], grad)
 		VADDPS(grad, square, square)
 		VMOVUPS(square, Within(v, offset, 0))
 
-		Comment("p = keep p - step m / (sqrt(v) rootScale + epsilon)")
+		Comment("p = decayFactor p - stepSize m / (sqrt(v) rootScale + epsilon)")
 		VSQRTPS(square, square)
 		VMULPS(factor[rootScale], square, square)
 		VADDPS(factor[epsilon], square, square)
 		VDIVPS(square, moment, moment)
-		VMULPS(Within(p, offset, 0), factor[keep], param)
-		VMULPS(factor[step], moment, moment)
+		VMULPS(Within(p, offset, 0), factor[decayFactor], param)
+		VMULPS(factor[stepSize], moment, moment)
 		VSUBPS(moment, param, param)
 		VMOVUPS(param, Within(p, offset, 0))
 
 		Comment("ema = emaDecay ema + (1-emaDecay) p")
 		TESTQ(ema, ema)
 		JZ(LabelRef("noEMA"))
-		VMULPS(factor[emaRest], param, param)
+		VMULPS(factor[oneMinusEMADecay], param, param)
 		VMULPS(Within(ema, offset, 0), factor[emaDecay], t)
 		VADDPS(param, t, t)
 		VMOVUPS(t, Within(ema, offset, 0))

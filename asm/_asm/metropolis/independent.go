@@ -12,8 +12,8 @@ import (
 
 const (
 	planes        = 32
-	surePlanes    = 8
-	quadPlanes    = 13
+	minPlanes     = 8
+	minQuadPlanes = 13
 	planeBytes    = 24
 	quad          = 4 // sites that are updated at a time where the row has as many left
 	decisionParts = 4
@@ -181,12 +181,12 @@ func (p *path) anyClash(all []*decision, label string) {
 // left.
 func sure(label func(string) string, step func()) (count GPVirtual) {
 	count = GP64()
-	MOVQ(U32(surePlanes), count)
+	MOVQ(U32(minPlanes), count)
 	Label(label("sure"))
 	step()
 	DECQ(count)
 	JNE(LabelRef(label("sure")))
-	MOVQ(U32(planes-surePlanes), count)
+	MOVQ(U32(planes-minPlanes), count)
 	return count
 }
 
@@ -322,7 +322,7 @@ func (p *path) flip(w *walk, opposite func() VecVirtual, parts []generator, loca
 		ADDQ(Imm(planeBytes), plane)
 		DECQ(count)
 		JEQ(LabelRef(label("decided")))
-		CMPQ(count, Imm(planes-quadPlanes))
+		CMPQ(count, Imm(planes-minQuadPlanes))
 		JGT(LabelRef(label("together")))
 		p.anyOpen(all, label("together"))
 	}
