@@ -14,7 +14,7 @@ import (
 	"github.com/revgen/revgen/internal/cluster"
 )
 
-// count is a flag for numbers of samples, and for seeds: 200000, 200_000 or 2e5.
+// count is a flag for a whole number, such as 200000, 200_000 or 2e5.
 type count uint64
 
 func (c *count) String() string { return strconv.FormatUint(uint64(*c), 10) }

@@ -18,7 +18,7 @@ import (
 type meter struct {
 	p            *program
 	total        int64
-	noun         string                   // what is counted, in the plural
+	noun         string
 	bar          *progressbar.ProgressBar // nil where stderr is no terminal, or a dumb one
 	lastShown    time.Time
 	shownCount   int64 // what was shown then, -1 before
@@ -30,7 +30,7 @@ const (
 	barEvery  = 100 * time.Millisecond
 )
 
-// newMeter returns a meter for a total number of steps or samples.
+// newMeter returns a meter for total things of a noun in the plural.
 func (p *program) newMeter(total int64, noun string) *meter {
 	m := &meter{p: p, total: total, noun: noun, lastShown: time.Now(), shownCount: -1}
 	if file := terminal(p.stderr); file != nil && !p.quiet && os.Getenv("TERM") != "dumb" {
@@ -137,7 +137,7 @@ func quantity(x float64) string {
 	for _, unit := range []struct {
 		from, size float64
 		symbol     string
-	}{{999.5e6, 1e9, "G"}, {999.5e3, 1e6, "M"}, {1e4, 1e3, "k"}} { // what rounds to 1000 has the next unit
+	}{{999.5e6, 1e9, "G"}, {999.5e3, 1e6, "M"}, {1e4, 1e3, "k"}} { // a number that rounds to 1000 has the next unit
 		if math.Abs(x) >= unit.from {
 			return fmt.Sprintf("%.3g%s", x/unit.size, unit.symbol)
 		}

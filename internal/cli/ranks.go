@@ -28,8 +28,8 @@ import (
 // does, and a file gets its name after all have written.
 
 // joinTraining makes the process one of several ranks if a launcher started it as one, and returns
-// which it is. It does not if output has taskMark, so that each has a run of its own, nor in a
-// batch, whose list the ranks share.
+// which it is. It does not if output has taskMark, so that each has a run of its own, nor for a job:
+// a batch shares its list among ranks, and not its runs.
 func (p *program) joinTraining(output string) (cluster.Part, error) {
 	task, launcher, err := cluster.Step(os.Getenv)
 	switch {

@@ -30,11 +30,11 @@ type sampleRecord struct {
 	First   uint64 `json:"first"` // number of the first sample in the seed's stream
 	Samples uint64 `json:"samples"`
 	Refine  int    `json:"refine"` // Metropolis steps after generation
-	// Exact says what exact draws are worth, nil for samples of the generator; First and
-	// Samples are then numbers of draws.
+	// Exact says what exact draws are worth; First and Samples then count draws. It is nil for
+	// samples of the generator.
 	Exact  *engine.Exactness `json:"exact,omitempty"`
 	Format string            `json:"format"`
-	Path   string            `json:"path"` // of kernels
+	Path   string            `json:"path"` // kernel path
 	run.Provenance
 	SHA256 string `json:"sha256,omitempty"` // recordSum of the rest
 }
@@ -135,5 +135,5 @@ func usedSamples(path string, cfg engine.Config) (uint64, error) {
 	return n, err
 }
 
-// diagnosisFile is what diagnose leaves in a run directory.
+// diagnosisFile is the file of diagnose in a run directory.
 const diagnosisFile = "diagnosis.json"

@@ -39,7 +39,7 @@ const (
 	exitOK      = 0
 	exitError   = 1
 	exitUsage   = 2             // arguments or configuration that cannot be used
-	exitCheck   = 3             // a check of verify failed
+	exitCheck   = 3             // a check failed: of verify, --strict, --fail-on or --refine auto
 	exitDefect  = 70            // a defect of the program itself; EX_SOFTWARE
 	exitStopped = batch.Stopped // 75: stopped early, and the same command continues; EX_TEMPFAIL
 )

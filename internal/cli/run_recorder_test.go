@@ -35,7 +35,7 @@ func watched(t *testing.T, dir string, n int, stdout io.Writer, before map[int]i
 	return p.newRecorder(jobs, have, dir, journal, func() { *cancelled++ }), jobs, journal, cancelled
 }
 
-// ends carries out a job for a watch.
+// ends carries out a job for a recorder.
 func ends(w *recorder, j *batch.Job, exit int, text string) {
 	w.jobStarted(j)
 	r := &batch.Record{Exit: exit, Error: text}

@@ -311,9 +311,9 @@ func (p *program) listFormats(all []engine.Format) error {
 type sampleFile struct {
 	path   string
 	format engine.Format
-	first  uint64
+	first  uint64 // number of the first sample in the seed's stream
 	n      uint64
-	refine int
+	refine int           // Metropolis steps after generation
 	exact  *engine.Exact // nil for samples of the generator
 }
 

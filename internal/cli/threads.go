@@ -16,7 +16,7 @@ func addThreads(cmd *cobra.Command, threads *int) {
 	cmd.Flags().IntVarP(threads, "threads", "t", 0, "threads (default the processors of the affinity mask)")
 }
 
-// newPool returns the workers that --threads asks for.
+// newPool returns a pool of as many threads as --threads asks for.
 func (p *program) newPool(threads int) (*pool.Pool, error) {
 	if err := checkThreads(threads); err != nil {
 		return nil, err

@@ -160,14 +160,15 @@ func (r *checkRecords) verifyModel(ctx context.Context, path string, b bounds, w
 	if err != nil {
 		return err
 	}
-	r.add(model.System, engine.Check{Name: "model.checksum", OK: true, Detail: "the file is whole"})
+	add := func(c engine.Check) { r.add(model.System, c) }
+	add(engine.Check{Name: "model.checksum", OK: true, Detail: "the file is whole"})
 	bad := 0
 	for _, x := range model.Params {
 		if x-x != 0 {
 			bad++
 		}
 	}
-	r.add(model.System, engine.Check{Name: "model.finite", OK: bad == 0, Value: float64(bad), Detail: "number of parameters that are not finite"})
+	add(engine.Check{Name: "model.finite", OK: bad == 0, Value: float64(bad), Detail: "number of parameters that are not finite"})
 
 	system, err := cfg.New(workers)
 	if err != nil {
@@ -175,10 +176,10 @@ func (r *checkRecords) verifyModel(ctx context.Context, path string, b bounds, w
 	}
 	defer engine.Release(system)
 	missing := system.NumParams() - len(model.Params)
-	r.add(model.System, engine.Check{Name: "model.parameters", OK: missing == 0, Value: float64(missing), Detail: "number of parameters that the configuration needs and the file lacks"})
+	add(engine.Check{Name: "model.parameters", OK: missing == 0, Value: float64(missing), Detail: "number of parameters that the configuration needs and the file lacks"})
 	if checker, ok := system.(engine.SelfChecker); ok && missing == 0 && bad == 0 {
 		samples := cfg.Shared().Evaluation.Samples
-		if err := checker.VerifyModel(ctx, model.Params, samples, func(c engine.Check) { r.add(model.System, c) }); err != nil {
+		if err := checker.VerifyModel(ctx, model.Params, samples, add); err != nil {
 			return err
 		}
 	}
@@ -202,14 +203,14 @@ func (r *checkRecords) verifyModel(ctx context.Context, path string, b bounds, w
 		return err
 	}
 	if summary != nil {
-		r.add(model.System, summaryCheck(summary, second))
+		add(summaryCheck(summary, second))
 	}
 	detail := "number of modes, sectors or wells of the target that are missing from the samples"
 	if len(second.Lost) > 0 {
 		detail += ": " + strings.Join(second.Lost, "; ")
 	}
-	r.add(model.System, engine.Check{Name: "model.modes", OK: len(second.Lost) == 0, Value: float64(len(second.Lost)), Detail: detail})
-	return b.check(second, func(c engine.Check) { r.add(model.System, c) })
+	add(engine.Check{Name: "model.modes", OK: len(second.Lost) == 0, Value: float64(len(second.Lost)), Detail: detail})
+	return b.check(second, add)
 }
 
 // bounds are upper bounds of the errors of a trained model.
