@@ -86,14 +86,14 @@ func Series(i int) Role { return firstSeries + Role(i) }
 // Index returns i of Series(i), and -1 for the other roles.
 func (r Role) Index() int { return max(-1, int(r-firstSeries)) }
 
-// A Layer is a set of data and how it is shown.
+// A Layer is a set of data, with how it is shown.
 type Layer struct {
 	Mark      Mark
 	Role      Role
 	Label     string // in the legend; empty for none
 	X, Y      []float64
 	Low, High []float64
-	Width     float64 // of Bars, in units of X
+	Width     float64 // of Bars, in units of X; a Band with a width has stairs for edges
 	Grid      *Grid
 }
 

@@ -116,7 +116,7 @@ func PNG(w io.Writer, f *figure.Figure) error {
 	return err
 }
 
-// A Format is a kind of file.
+// A Format is a file format of figures.
 type Format struct {
 	suffix string // of names
 	write  func(w io.Writer, f *figure.Figure) error

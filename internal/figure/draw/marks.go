@@ -45,7 +45,7 @@ func finiteLayers(layers []figure.Layer) []figure.Layer {
 	return kept
 }
 
-// layer is a plot.Plotter for one layer of a panel.
+// A layer is one layer of a panel as a plot.Plotter.
 type layer struct{ *figure.Layer }
 
 func (l layer) line() draw.LineStyle {
@@ -155,7 +155,7 @@ func (l layer) points(c draw.Canvas, x, y func(float64) vg.Length) {
 	}
 }
 
-// dot is smaller where points are many.
+// dot returns the mark of a point, which is smaller if there are many.
 func (l layer) dot() draw.GlyphStyle {
 	radius := pointRadius
 	if len(l.X) > 60 {
