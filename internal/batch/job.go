@@ -388,9 +388,9 @@ type Place struct {
 	AllowOutside bool     // jobs may write outside Dir
 }
 
-// Link makes jobs that read an output depend on the job that writes it. It refuses ids and outputs
-// of two jobs, outputs that the batch has reserved, and outputs outside its directory unless they
-// are allowed.
+// Link makes jobs that read an output depend on the job that writes it. It refuses an id or an
+// output that two jobs have, an output that the batch has reserved, and one outside its directory
+// unless that is allowed.
 func Link(jobs []*Job, place Place) error {
 	var problems problemList
 	ids, outs, reserved := make(map[string]*Job), make(map[string]*Job), make(map[string]bool)
