@@ -221,7 +221,7 @@ func (p *program) commandError(ctx context.Context, err error) error {
 // look finished.
 type pendingOutput struct {
 	mutex sync.Mutex
-	undo  func() (remark string, lost bool)
+	undo  func() (remark string, truncated bool)
 }
 
 // begin sets what discards the output. undo returns a remark about what is left of the output, and
