@@ -25,7 +25,7 @@ func (w *isa) categories() {
 		return v
 	}
 	last, rows, left := every("last"), every("rows"), GP64()
-	one := w.Loaded(w.word(1))
+	one := w.LoadVector(w.word(1))
 	VPSUBD(one, rows, rows) // the last row
 	MOVQ(U32(uint64(samples/(strips*w.Lanes()))), left)
 
@@ -103,7 +103,7 @@ func (w *isa) categories() {
 		VPACKUSDW(drawn[1], drawn[0], drawn[0])
 		VPACKUSDW(drawn[3], drawn[2], drawn[2])
 		VPACKUSWB(drawn[2], drawn[0], drawn[0])
-		order := w.Loaded(constants.Vector32(0, 4, 1, 5, 2, 6, 3, 7)) // of each strip one half in each half
+		order := w.LoadVector(constants.Vector32(0, 4, 1, 5, 2, 6, 3, 7)) // of each strip one half in each half
 		VPERMD(drawn[0], order, drawn[0])
 		VMOVUPS(drawn[0], Mem{Base: dst})
 	}

@@ -13,9 +13,9 @@ import (
 // numbers emits the numbers that samples' spins make, the first site lowest. sites and n
 // are used up.
 func (w *isa) numbers(state, sites, n GPVirtual) []VecVirtual {
-	value, bit := w.Loaded(w.word(1)), VecVirtual(nil)
+	value, bit := w.LoadVector(w.word(1)), VecVirtual(nil)
 	if w == avx2 {
-		bit = w.Loaded(constants.Vector32(1, 2, 4, 8, 16, 32, 64, 128))
+		bit = w.LoadVector(constants.Vector32(1, 2, 4, 8, 16, 32, 64, 128))
 	}
 	sums := make([]VecVirtual, samples/w.Lanes())
 	for i := range sums {
@@ -67,7 +67,7 @@ func (w *isa) draw() {
 			VPCMPUD(Imm(6), at, t, less) // threshold > word
 			KMOVW(less, bits.As32())
 		} else {
-			word, top := w.Vector(), w.Loaded(w.word(1<<31))
+			word, top := w.Vector(), w.LoadVector(w.word(1<<31))
 			VPXOR(top, t, t)
 			VPXOR(at, top, word)
 			VPCMPGTD(word, t, t)

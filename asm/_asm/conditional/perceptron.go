@@ -27,7 +27,7 @@ func (w *isa) indices() {
 	}
 	var bit VecVirtual
 	if w == avx2 {
-		bit = w.Loaded(constants.Vector32(0x00020001, 0x00080004, 0x00200010, 0x00800040, 0x02000100, 0x08000400, 0x20001000, 0x80004000))
+		bit = w.LoadVector(constants.Vector32(0x00020001, 0x00080004, 0x00200010, 0x00800040, 0x02000100, 0x08000400, 0x20001000, 0x80004000))
 	}
 	Label("group")
 	parts := samples / (2 * w.Lanes())
@@ -118,11 +118,11 @@ func (w *isa) perceptron(body func(l *layer, name string)) {
 		for i := range lines * 16 / w.Lanes() {
 			var weights Op = Mem{Base: output, Disp: 4 * w.Lanes() * i}
 			if w == avx512 {
-				weights = w.Loaded(weights)
+				weights = w.LoadVector(weights)
 			}
 			l.output = append(l.output, weights)
 		}
-		l.one, l.three = w.Loaded(w.full(1)), w.Loaded(w.full(3))
+		l.one, l.three = w.LoadVector(w.full(1)), w.LoadVector(w.full(3))
 		body(l, fmt.Sprintf("of%d", lines))
 	}
 }
@@ -183,7 +183,7 @@ func (w *isa) logits() {
 			for i := range z {
 				at := quarters.Offset(16*first + 4*w.Lanes()*i)
 				if w == avx512 {
-					z[i] = w.Loaded(at)
+					z[i] = w.LoadVector(at)
 					continue
 				}
 				z[i] = w.zero()
@@ -199,7 +199,7 @@ func (w *isa) logits() {
 				return high
 			}
 			sum := pair(pair(z[0], z[1]), pair(z[2], z[3]))
-			permutation, bias := w.Loaded(constants.Vector32(order...)), w.Vector()
+			permutation, bias := w.LoadVector(constants.Vector32(order...)), w.Vector()
 			VPERMPS(sum, permutation, sum)
 			VBROADCASTSS(Argument("bias"), bias)
 			VFMADD132PS(w.full(0.5), bias, sum)

@@ -42,10 +42,10 @@ func (w *isa) score(draw bool) {
 	} else {
 		spins = Number("spins")
 	}
-	sign := w.Loaded(w.word(1 << 31))
+	sign := w.LoadVector(w.word(1 << 31))
 	var bit VecVirtual
 	if w == avx2 && !draw {
-		bit = w.Loaded(constants.Vector32(1, 2, 4, 8, 16, 32, 64, 128))
+		bit = w.LoadVector(constants.Vector32(1, 2, 4, 8, 16, 32, 64, 128))
 	}
 	side := 1
 	if w == avx512 {
@@ -56,9 +56,9 @@ func (w *isa) score(draw bool) {
 			sum: make([]VecVirtual, side), up: make([]VecVirtual, side), t: make([]VecVirtual, side)}
 		l := make([]VecVirtual, side)
 		for k := range l {
-			l[k] = w.Loaded(v.at(logits, 4, k))
+			l[k] = w.LoadVector(v.at(logits, 4, k))
 		}
-		v.z, v.one = w.decay(l), w.Loaded(w.full(1))
+		v.z, v.one = w.decay(l), w.LoadVector(w.full(1))
 		for k, z := range v.z {
 			v.sum[k] = w.Vector()
 			VADDPS(v.one, z, v.sum[k])
@@ -202,7 +202,7 @@ func (v *scored) subtract(logq GPVirtual) {
 func (w *isa) horner(x []VecVirtual, c ...float64) []VecVirtual {
 	p := make([]VecVirtual, len(x))
 	for k := range p {
-		p[k] = w.Loaded(w.full(c[len(c)-1]))
+		p[k] = w.LoadVector(w.full(c[len(c)-1]))
 	}
 	for i := len(c) - 2; i >= 0; i-- {
 		for k := range p {

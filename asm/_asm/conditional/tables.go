@@ -70,7 +70,7 @@ func (w *isa) expand() {
 		}
 		var v [4]VecVirtual
 		for j := range v {
-			v[j] = w.Loaded(Mem{Base: at})
+			v[j] = w.LoadVector(Mem{Base: at})
 			ADDQ(size, at)
 		}
 		low := combine(base, v[0], v[1])
@@ -101,7 +101,7 @@ func (w *isa) fold() {
 			low[i], high[i] = w.zero(), w.zero()
 		}
 		for i := range 16 {
-			row := w.Loaded(Mem{Base: table})
+			row := w.LoadVector(Mem{Base: table})
 			ADDQ(size, table)
 			VADDPS(row, low[i&3], low[i&3])
 			VADDPS(row, high[i>>2], high[i>>2])

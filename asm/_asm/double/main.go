@@ -1,6 +1,5 @@
-// Command double generates the elementwise functions of float64. A kernel takes eight
-// elements at a time, whose chains of operations the processor overlaps with those of the
-// next ones.
+// Command double generates the elementwise functions of float64. A kernel takes eight elements
+// at a time. The processor overlaps their chains of operations with those of the next eight.
 package main
 
 import (
@@ -13,8 +12,8 @@ import (
 	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
 
-// eight is how many elements a kernel takes at a time.
-const eight = 8
+// group is the number of elements that a kernel takes at a time.
+const group = 8
 
 type isa struct{ *ISA }
 
@@ -32,7 +31,7 @@ func main() {
 	Generate()
 }
 
-// word returns a constant in memory, eight times.
+// word returns eight copies of a constant in memory.
 func word(bits uint64) Mem {
 	return constants.Vector64(bits, bits, bits, bits, bits, bits, bits, bits)
 }
@@ -45,47 +44,47 @@ func (w isa) elementwise(name, formula string, f func(x VecVirtual) VecVirtual) 
 	dst, x, n := Address("dst"), Address("x"), Length("dst")
 	JMP(LabelRef("next"))
 	Label("block")
-	for at := 0; at < 8*eight; at += w.Bytes {
+	for at := 0; at < 8*group; at += w.Bytes {
 		v := w.Vector()
 		VMOVUPD(At(x, at), v)
 		VMOVUPD(f(v), At(dst, at))
 	}
-	ADDQ(I32(8*eight), x)
-	ADDQ(I32(8*eight), dst)
+	ADDQ(I32(8*group), x)
+	ADDQ(I32(8*group), dst)
 	Label("next")
-	SUBQ(I32(eight), n)
+	SUBQ(I32(group), n)
 	JGE(LabelRef("block"))
 	Leave()
 }
 
-// combine emits sums of products, each rounded before it is added, of thirty-two elements at a
-// time, and of eight that are left.
+// combine emits sums of products, each of which is rounded before it is added. It takes
+// thirty-two elements at a time, and then eight at a time.
 func (w isa) combine() {
 	w.Kernel("combine64", "func(dst, weights, v []float64, stride int)",
 		"is combine64Generic for whole eights of elements, and at least one weight.")
 	dst, n, weights, v, stride := Address("dst"), Length("dst"), Address("weights"), Address("v"), Number("stride")
 	SHLQ(Imm(3), stride)
-	for _, size := range []int{4 * eight, eight} {
-		name := map[int]string{4 * eight: "thirtytwo", eight: "eight"}[size]
+	for _, size := range []int{4 * group, group} {
+		name := map[int]string{4 * group: "thirtytwo", group: "eight"}[size]
 		JMP(LabelRef(name + "_next"))
 		Label(name)
 		sums, term, weight := w.Vectors(8*size/w.Bytes), w.Vector(), w.Vector()
-		from, by, left := Copy(v), Copy(weights), Length("weights")
-		VBROADCASTSD(At(by, 0), weight)
+		from, weightAddress, count := Copy(v), Copy(weights), Length("weights")
+		VBROADCASTSD(At(weightAddress, 0), weight)
 		for i, sum := range sums {
 			VMULPD(At(from, i*w.Bytes), weight, sum)
 		}
 		JMP(LabelRef(name + "_weights_next"))
 		Label(name + "_weights")
 		ADDQ(stride, from)
-		ADDQ(Imm(8), by)
-		VBROADCASTSD(At(by, 0), weight)
+		ADDQ(Imm(8), weightAddress)
+		VBROADCASTSD(At(weightAddress, 0), weight)
 		for i, sum := range sums {
 			VMULPD(At(from, i*w.Bytes), weight, term)
 			VADDPD(term, sum, sum)
 		}
 		Label(name + "_weights_next")
-		DECQ(left)
+		DECQ(count)
 		JNZ(LabelRef(name + "_weights"))
 		for i, sum := range sums {
 			VMOVUPD(sum, At(dst, i*w.Bytes))
@@ -100,9 +99,10 @@ func (w isa) combine() {
 	Leave()
 }
 
-// logSumExp emits, for as many columns at a time as a vector holds, their largest terms, then
-// exponentials and their sum, then quotients. NaN is the second source of a maximum, which is the
-// result then. The largest term is at least the lowest number, so that −Inf of all gives −Inf.
+// logSumExp takes as many columns at a time as a vector holds. It finds the largest term, then
+// exponentials and their sum, then quotients. Terms are the second source of the maximum, which
+// returns that source if one is NaN. The largest term starts from the lowest finite number, so
+// that a column of −Inf gives −Inf.
 func (w isa) logSumExp() {
 	w.Kernel("logSumExp64", "func(log, terms []float64, stride int)", "is logSumExp64Generic for whole eights of columns.")
 	log, terms, stride := Address("log"), Address("terms"), Number("stride")
@@ -112,7 +112,7 @@ func (w isa) logSumExp() {
 		Label(name)
 		body(At(line, 0))
 		ADDQ(stride, line)
-		Before("terms", line, name)
+		JumpBefore("terms", line, name)
 	}
 	Label("columns")
 	highest, sum := w.Vector(), w.Vector()
@@ -134,13 +134,13 @@ func (w isa) logSumExp() {
 		VADDPD(e, sum, sum)
 		VMOVUPD(e, line)
 	})
-	whole := w.Vector()
-	VMOVUPD(number(1), whole)
-	VMAXPD(sum, whole, whole)
+	divisor := w.Vector()
+	VMOVUPD(number(1), divisor)
+	VMAXPD(sum, divisor, divisor)
 	lines("shares", func(line Mem) {
 		v := w.Vector()
 		VMOVUPD(line, v)
-		VDIVPD(whole, v, v)
+		VDIVPD(divisor, v, v)
 		VMOVUPD(v, line)
 	})
 	result := w.log(sum)
@@ -148,7 +148,7 @@ func (w isa) logSumExp() {
 	VMOVUPD(result, At(log, 0))
 	ADDQ(Imm(uint64(w.Bytes)), log)
 	ADDQ(Imm(uint64(w.Bytes)), terms)
-	Before("log", log, "columns")
+	JumpBefore("log", log, "columns")
 	Leave()
 }
 
@@ -158,10 +158,10 @@ const (
 	ln2Low  = 0x1.a39ef35793c76p-33
 )
 
-// exp emits 2ⁿ e^r with x = n ln 2 + r, |r| ≤ ln 2/2, and Taylor's polynomial, whose remainder
-// is 4e-18. Subnormal results and infinity come out of the scaling. Where the result is zero
-// nothing is scaled, which takes many processors a hundred cycles. NaN is the second source of
-// the minimum, and not less than anything.
+// exp emits 2ⁿ e^r with x = n ln 2 + r and |r| ≤ ln 2/2, where e^r is Taylor's polynomial, whose
+// remainder is 4e-18. Subnormal results and infinity come out of the scaling. Results of zero
+// are not scaled, as that takes many processors a hundred cycles. A NaN passes the minimum,
+// which returns its second source then, and the comparison, as it is not less than anything.
 func (w isa) exp(x VecVirtual) VecVirtual {
 	n, p, limit := w.Vector(), w.Vector(), w.Vector()
 	kept := w.Mask()
@@ -258,25 +258,25 @@ func (w isa) log(x VecVirtual) VecVirtual {
 	return y
 }
 
-// log1p emits ln u + (x − (u − 1))/u with u = 1 + x as it is rounded. The second part is nothing
-// where it is no number, as u is 0 or infinite.
+// log1p emits ln u + (x − (u − 1))/u, where u is 1 + x after rounding. The second term is dropped
+// where it is NaN, as u is 0 or infinite.
 func (w isa) log1p(x VecVirtual) VecVirtual {
-	u, left := w.Vector(), w.Vector()
+	u, correction := w.Vector(), w.Vector()
 	VADDPD(number(1), x, u)
-	VADDPD(number(-1), u, left)
-	VSUBPD(left, x, left)
-	VDIVPD(u, left, left)
+	VADDPD(number(-1), u, correction)
+	VSUBPD(correction, x, correction)
+	VDIVPD(u, correction, correction)
 	if w.Wide() {
 		ordered := K()
-		VCMPPD(Imm(7), left, left, ordered)
-		VMOVAPD_Z(left, ordered, left)
+		VCMPPD(Imm(7), correction, correction, ordered)
+		VMOVAPD_Z(correction, ordered, correction)
 	} else {
 		ordered := w.Vector()
-		VCMPPD(Imm(7), left, left, ordered)
-		VANDPD(ordered, left, left)
+		VCMPPD(Imm(7), correction, correction, ordered)
+		VANDPD(ordered, correction, correction)
 	}
 	y := w.log(u)
-	VADDPD(left, y, y)
+	VADDPD(correction, y, y)
 	return y
 }
 

@@ -137,7 +137,7 @@ func whiten(w *ISA) {
 	loop("one", n, 1, func() { rows(1) })
 
 	MOVQ(next, y)
-	Before("y", y, "group")
+	JumpBefore("y", y, "group")
 	Leave()
 }
 
@@ -170,7 +170,7 @@ func groups(w *ISA, numbers, coordinates []Register, body func(share octet, part
 	for _, r := range coordinates {
 		ADDQ(size, r)
 	}
-	Before("share", share, "group")
+	JumpBefore("share", share, "group")
 }
 
 // masked emits the product of factors and an octet in memory, 0 of rows that take no part.
@@ -214,10 +214,10 @@ func gather(w *ISA) {
 		Label("coordinate")
 		ADDQ(Imm(octetBytes), u)
 		ADDQ(Imm(octetBytes), other)
-		masked(w, Within(v, at, 0), f, part).store(w, At(u, 0))
+		masked(w, AtOffset(v, at, 0), f, part).store(w, At(u, 0))
 		for i, p := range part {
 			value := w.Vector()
-			if m := Within(y, at, i*w.Bytes); w.Wide() {
+			if m := AtOffset(y, at, i*w.Bytes); w.Wide() {
 				VMOVUPD_Z(m, p, value)
 			} else {
 				VANDPD(m, p, value)

@@ -62,4 +62,4 @@ const (
 )
 
 // tail returns what masks the columns of a panel, 1 to 16; more are as many as 16.
-func (isa isa) tail(width Register) []Register { return isa.First(width, isa.vectors, constants) }
+func (isa isa) tail(width Register) []Register { return isa.FirstLanes(width, isa.vectors, constants) }

@@ -45,7 +45,7 @@ func narrowProduct(isa isa) {
 	Load(Param("k"), w.lda)
 	width := Copy(w.lda)
 	ANDQ(Imm(uint64(isa.Bytes/4-1)), width)
-	w.rest = isa.First(width, 1, constants)[0]
+	w.rest = isa.FirstLanes(width, 1, constants)[0]
 	SHLQ(Imm(2), w.lda)
 	w.multiply()
 
@@ -98,7 +98,7 @@ func (w *narrow) tile(h int, label string) {
 
 	TESTQ(U32(uint32(w.Bytes-4)), w.lda)
 	JZ(LabelRef(label + "_sum"))
-	w.step(c, a, b, func(m Mem, dst Register) { w.LoadFirst(m, w.rest, dst) })
+	w.step(c, a, b, func(m Mem, dst Register) { w.LoadLanes(m, w.rest, dst) })
 	Label(label + "_sum")
 
 	next := GP64()
@@ -199,7 +199,7 @@ func (w *narrow) epilogue(x VecVirtual, label string, first, outputs int) {
 	if 4*outputs < w.Bytes {
 		width := GP64()
 		MOVQ(U32(uint32(outputs)), width)
-		mask = w.First(width, 1, constants)[0]
+		mask = w.FirstLanes(width, 1, constants)[0]
 	}
 	slope, zero, act := w.Vector(), w.Vector(), w.Vector()
 	VBROADCASTSS(Argument("slope"), slope)
@@ -209,10 +209,10 @@ func (w *narrow) epilogue(x VecVirtual, label string, first, outputs int) {
 	VMOVAPS(x, act)
 	TESTQ(w.act, w.act)
 	JZ(LabelRef(label + "_leaky"))
-	w.LoadFirst(Mem{Base: w.act}, mask, act)
+	w.LoadLanes(Mem{Base: w.act}, mask, act)
 	ADDQ(Imm(uint64(4*outputs)), w.act)
 	Label(label + "_leaky")
 	w.Leaky(w.Positive(act, zero), x, slope)
-	w.StoreFirst(x, mask, Mem{Base: w.c})
+	w.StoreLanes(x, mask, Mem{Base: w.c})
 	ADDQ(Imm(uint64(4*outputs)), w.c)
 }

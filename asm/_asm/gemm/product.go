@@ -236,7 +236,7 @@ func (k *kernel) tile(h int, label string) {
 	for _, row := range c {
 		for v, x := range row {
 			finish(x, v, slope, zero)
-			k.StoreFirst(x, k.mask(v), k.elementC(v))
+			k.StoreLanes(x, k.mask(v), k.elementC(v))
 		}
 		ADDQ(k.ldc, k.tileC)
 	}
@@ -286,7 +286,7 @@ func (k *kernel) start(c [][]VecVirtual) {
 	}
 	bias := Copy(k.groupBias)
 	for v := range c[0] {
-		k.LoadFirst(Mem{Base: bias, Disp: v * k.Bytes}, k.mask(v), c[0][v])
+		k.LoadLanes(Mem{Base: bias, Disp: v * k.Bytes}, k.mask(v), c[0][v])
 		for _, row := range c[1:] {
 			VMOVAPS(c[0][v], row[v])
 		}
@@ -362,7 +362,7 @@ func (k *kernel) step(c [][]VecVirtual, a []Register, b Register, u int) {
 		switch {
 		case k.product == weights:
 			m.Disp += p * panelBytes
-			k.LoadFirst(m, k.mask(v), vectors[v])
+			k.LoadLanes(m, k.mask(v), vectors[v])
 			continue
 		case p > 0:
 			m.Index, m.Scale = k.panelB, uint8(p)
@@ -370,7 +370,7 @@ func (k *kernel) step(c [][]VecVirtual, a []Register, b Register, u int) {
 		VMOVUPS(m, vectors[v])
 	}
 	for r, row := range c {
-		element := k.Spread(k.elementA(a, r, u))
+		element := k.BroadcastFloat(k.elementA(a, r, u))
 		for v := range row {
 			VFMADD231PS(element, vectors[v], row[v])
 		}
@@ -407,7 +407,7 @@ func (k *kernel) derivative(x VecVirtual, v int, slope, zero VecVirtual) {
 	}
 	positive := k.Vector()
 	if mask := k.mask(v); mask != nil {
-		k.LoadFirst(act, mask, positive)
+		k.LoadLanes(act, mask, positive)
 		VCMPPS(Imm(Less), positive, zero, positive)
 	} else {
 		VCMPPS(Imm(Less), act, zero, positive)
@@ -417,7 +417,7 @@ func (k *kernel) derivative(x VecVirtual, v int, slope, zero VecVirtual) {
 
 // add adds C to x.
 func (k *kernel) add(x VecVirtual, v int, _, _ VecVirtual) {
-	k.AddFirst(k.elementC(v), k.mask(v), x)
+	k.AddLanes(k.elementC(v), k.mask(v), x)
 }
 
 func (k *kernel) elementC(v int) Mem { return Mem{Base: k.tileC, Disp: v * k.Bytes} }

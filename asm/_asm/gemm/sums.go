@@ -43,7 +43,7 @@ func columnSums(isa isa) {
 		}
 		add := func(r Register, sum []VecVirtual) {
 			for v := range sum {
-				isa.AddFirst(Mem{Base: r, Disp: v * isa.Bytes}, tail[v], sum[v])
+				isa.AddLanes(Mem{Base: r, Disp: v * isa.Bytes}, tail[v], sum[v])
 			}
 			ADDQ(stride, r)
 		}
@@ -76,8 +76,8 @@ func columnSums(isa isa) {
 		}
 		for v, sum := range sums[0] {
 			m := Mem{Base: db, Disp: v * isa.Bytes}
-			isa.AddFirst(m, tail[v], sum)
-			isa.StoreFirst(sum, tail[v], m)
+			isa.AddLanes(m, tail[v], sum)
+			isa.StoreLanes(sum, tail[v], m)
 		}
 		ADDQ(U32(uint32(panels*panelBytes)), db)
 		ADDQ(U32(uint32(panels*panelBytes)), dy)

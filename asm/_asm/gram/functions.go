@@ -21,13 +21,13 @@ func (s *sums) exp2(step Register) {
 		d, y := s.d[i[0]:][:len(i)], s.y[i[0]:][:len(i)]
 		t, f, c := w.Vectors(len(d)), w.Vectors(len(d)), w.Vector()
 		w.constant(At(step, stepC), c)
-		Side(VMULPS, d, c, t)
+		ForEach(VMULPS, d, c, t)
 		w.constant(splat(lowest), c)
-		Side(VMAXPS, t, c, t) // NaN in t stays
+		ForEach(VMAXPS, t, c, t) // NaN in t stays
 		for i := range d {
 			VROUNDPS(Imm(1), t[i], f[i])
 		}
-		Side(VSUBPS, f, t, t) // t = floor(t), f = t - floor(t)
+		ForEach(VSUBPS, f, t, t) // t = floor(t), f = t - floor(t)
 		t, f = f, t
 		w.constant(splat(exp2c[5]), y[0])
 		for i := 1; i < len(d); i++ {
@@ -35,7 +35,7 @@ func (s *sums) exp2(step Register) {
 		}
 		for k := 4; k >= 0; k-- {
 			w.constant(splat(exp2c[k]), c)
-			Side(VFMADD213PS, c, f, y)
+			ForEach(VFMADD213PS, c, f, y)
 		}
 		for i := range d { // y·2^floor(t)
 			VCVTPS2DQ(t[i], t[i])
@@ -74,12 +74,12 @@ func (s *sums) exp2Table(step Register) {
 			VMOVAPS(d[i], y[i])
 			VFMADD213PS_BCST(splat(squareA), c, y[i])
 		}
-		Side(VSUBPS, magic, t, k)
-		Side(VPERMI2PS, high, low, t)
-		Side(VSUBPS, k, y, y)
-		Side(VFMADD213PS, b, y, y)
-		Side(VMULPS, t, y, y)
-		Side(VSCALEFPS, k, y, y)
+		ForEach(VSUBPS, magic, t, k)
+		ForEach(VPERMI2PS, high, low, t)
+		ForEach(VSUBPS, k, y, y)
+		ForEach(VFMADD213PS, b, y, y)
+		ForEach(VMULPS, t, y, y)
+		ForEach(VSCALEFPS, k, y, y)
 	})
 	s.spare += 4
 }
@@ -91,10 +91,10 @@ func (s *sums) rsqrt(step Register) {
 		d, y := s.d[i[0]:][:len(i)], s.y[i[0]:][:len(i)]
 		x, h, c := w.Vectors(len(d)), w.Vectors(len(d)), w.Vector()
 		w.constant(At(step, stepC), c)
-		Side(VADDPS, d, c, x)
+		ForEach(VADDPS, d, c, x)
 		if w == avx2 { // AVX-512 limits d
 			w.constant(splat(largest), c)
-			Side(VMINPS, x, c, x) // NaN in x stays
+			ForEach(VMINPS, x, c, x) // NaN in x stays
 		}
 		for i := range d {
 			if w == avx512 {
@@ -103,10 +103,10 @@ func (s *sums) rsqrt(step Register) {
 				VRSQRTPS(x[i], y[i])
 			}
 		}
-		Side(VMULPS, x, y, h)
+		ForEach(VMULPS, x, y, h)
 		w.constant(splat(3), c)
-		Side(VFNMADD213PS, c, y, h)
-		Side(VMULPS, h, y, y)
+		ForEach(VFNMADD213PS, c, y, h)
+		ForEach(VMULPS, h, y, y)
 	})
 }
 

@@ -56,7 +56,7 @@ func (w *isa) withPoint(op, opBroadcast func(...Op), point Mem, v, dst VecVirtua
 		opBroadcast(point, v, dst)
 		return
 	}
-	t := w.Spread(point)
+	t := w.BroadcastFloat(point)
 	op(t, v, dst)
 }
 

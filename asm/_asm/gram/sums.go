@@ -90,13 +90,13 @@ func (o *oneSided) maskOf(v int) Register {
 	if o.isa == avx512 {
 		return o.mask[v]
 	}
-	return o.Loaded(o.slot(slotMasks).Offset(v * o.Bytes))
+	return o.LoadVector(o.slot(slotMasks).Offset(v * o.Bytes))
 }
 
 // rows loads vector v of rows, at i.
 func (o *oneSided) rows(i Register, v int) VecVirtual {
 	x := o.Vector()
-	o.LoadFirst(At(i, v*o.Bytes), o.maskOf(v), x)
+	o.LoadLanes(At(i, v*o.Bytes), o.maskOf(v), x)
 	return x
 }
 
@@ -188,9 +188,9 @@ func (o *oneSided) gradients(s *sums) {
 func (o *oneSided) store() {
 	add := func(from []Op, to Register) {
 		for v, m := range from {
-			sum := o.Loaded(m)
+			sum := o.LoadVector(m)
 			VADDPS(o.rows(to, v), sum, sum)
-			o.StoreFirst(sum, o.maskOf(v), At(to, v*o.Bytes))
+			o.StoreLanes(sum, o.maskOf(v), At(to, v*o.Bytes))
 		}
 	}
 	done := Number("rows")

@@ -152,7 +152,7 @@ func (t *tile) gradients(s *sums) {
 		v, wj := t.Vector(), t.Vector()
 		VMOVUPS(indexed(j, t.toV, 1, 0), v)
 		VMOVUPS(indexed(j, t.toV, 2, 0), wj)
-		sum := t.Loaded(At(cols, 0))
+		sum := t.LoadVector(At(cols, 0))
 		for r := range t.rows {
 			m, q := slope[2*r], slope[2*r+1]
 			e, acc := t.Vector(), t.Vector()
@@ -205,7 +205,7 @@ func (t *tile) distances(s *sums) {
 		Zero(shared...)
 		i, j := Copy(t.rowPoint), Copy(t.colPoint)
 		forDim(fmt.Sprintf("shared%d", first), func() {
-			u := w.Loaded(At(j, 0))
+			u := w.LoadVector(At(j, 0))
 			for r := range rows {
 				du := w.Vector()
 				w.withPoint(VSUBPS, VSUBPS_BCST, At(i, 4*(first+r)), u, du)
@@ -222,7 +222,7 @@ func (t *tile) distances(s *sums) {
 			VMOVAPS(shared[k/2], d)
 		}
 		forDim(fmt.Sprintf("distance%d", first), func() {
-			v := w.Loaded(At(j, 0))
+			v := w.LoadVector(At(j, 0))
 			for r := range rows {
 				minus, plus := w.Vector(), w.Vector()
 				VBROADCASTSS(At(i, 4*(first+r)), plus)

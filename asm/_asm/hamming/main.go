@@ -162,7 +162,7 @@ func (k *kernel) emit() {
 // column adds one column and advances the stream.
 func (k *kernel) column(stream Register) {
 	h := k.distances(stream)
-	weight := k.Spread(Mem{Base: stream, Disp: 4 * k.words})
+	weight := k.BroadcastFloat(Mem{Base: stream, Disp: 4 * k.words})
 	ADDQ(Imm(uint64(4*k.words+4)), stream)
 	for i := range h {
 		in := k.prepare(h[i])

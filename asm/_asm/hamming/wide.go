@@ -171,7 +171,7 @@ func weigh(p *path) {
 		k.Move(Mem{Base: distances, Disp: i * k.Bytes}, sums[i])
 	}
 	ADDQ(U32(2*rowBytes), distances)
-	weight := k.Spread(Mem{Base: weights})
+	weight := k.BroadcastFloat(Mem{Base: weights})
 	ADDQ(Imm(4), weights)
 	for i := range vectors {
 		low, high := k.gatherPairs(pairTable, sums[2*i]), k.gatherPairs(pairTable, sums[2*i+1])

@@ -121,8 +121,8 @@ func (w *isa) tanh(x []VecVirtual) []VecVirtual {
 	}
 	n := w.split(x)
 	p := w.horner(x, Expm1Tail...)
-	Side(VMULPS, x, p, p)
-	Side(VFMADD213PS, x, x, p) // r + r (r tail)
+	ForEach(VMULPS, x, p, p)
+	ForEach(VFMADD213PS, x, x, p) // r + r (r tail)
 	for i, t := range x {
 		scale := n[i]
 		if w == avx512 {
@@ -196,12 +196,12 @@ func (w *isa) logOf(m, e []VecVirtual) []VecVirtual {
 	w.side(VADDPS, VADDPS_BCST, float(-1), m, m)
 	p := w.horner(m, LogTail...)
 	square := w.Vectors(len(m))
-	Side(VMULPS, m, m, square)
-	Side(VMULPS, m, p, p)
-	Side(VMULPS, square, p, p)
+	ForEach(VMULPS, m, m, square)
+	ForEach(VMULPS, m, p, p)
+	ForEach(VMULPS, square, p, p)
 	w.side(VFMADD231PS, VFMADD231PS_BCST, float(Ln2Low), e, p)
 	w.side(VFNMADD231PS, VFNMADD231PS_BCST, float(0.5), square, p)
-	Side(VADDPS, m, p, p)
+	ForEach(VADDPS, m, p, p)
 	w.side(VFMADD231PS, VFMADD231PS_BCST, float(Ln2High), e, p)
 	return p
 }

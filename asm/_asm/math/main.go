@@ -56,7 +56,7 @@ func (w *isa) elementwise(name, formula string, kept []Mem, f function) {
 		kept = kept[:min(4, len(kept))]
 	}
 	for _, m := range kept {
-		v := w.Spread(m)
+		v := w.BroadcastFloat(m)
 		w.kept[m] = v
 	}
 
@@ -80,9 +80,9 @@ func (w *isa) elementwise(name, formula string, kept []Mem, f function) {
 	JZ(LabelRef("done"))
 	Label("masked")
 	v = w.Vectors(1)
-	mask := w.First(n, 1, constants)[0]
-	w.LoadFirst(Mem{Base: x}, mask, v[0])
-	w.StoreFirst(f(v)[0], mask, Mem{Base: dst})
+	mask := w.FirstLanes(n, 1, constants)[0]
+	w.LoadLanes(Mem{Base: x}, mask, v[0])
+	w.StoreLanes(f(v)[0], mask, Mem{Base: dst})
 	ADDQ(I32(bytes), x)
 	ADDQ(I32(bytes), dst)
 	SUBQ(I32(w.Lanes()), n)

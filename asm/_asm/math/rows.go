@@ -23,7 +23,7 @@ func (w *isa) expSumRows() {
 	w.kept = map[Mem]VecVirtual{}
 	if w == avx512 {
 		for _, m := range expConstants {
-			v := w.Spread(m)
+			v := w.BroadcastFloat(m)
 			w.kept[m] = v
 		}
 	}

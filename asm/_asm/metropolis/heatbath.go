@@ -91,7 +91,7 @@ func (p *path) redraw(spins, sites, planes Register, parts []generator, local Me
 				v = p.Vector()
 				VMOVDQU(d.memory, v)
 			}
-			p.Move(v, Within(spins, here, part*p.Bytes))
+			p.Move(v, AtOffset(spins, here, part*p.Bytes))
 		}
 	}
 }
@@ -100,7 +100,7 @@ func (p *path) redraw(spins, sites, planes Register, parts []generator, local Me
 func (p *path) countUp(spins Register, neighbours []Register, part int) (bits [4]VecVirtual) {
 	a, b, c, d := p.Vector(), p.Vector(), p.Vector(), p.Vector()
 	for i, v := range []VecVirtual{a, b, c, d} {
-		p.Move(Within(spins, neighbours[i], part), v)
+		p.Move(AtOffset(spins, neighbours[i], part), v)
 	}
 	for i := range bits {
 		bits[i] = p.Vector()

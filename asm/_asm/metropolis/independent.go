@@ -328,7 +328,7 @@ func (p *path) flip(w *walk, opposite func() VecVirtual, parts []generator, loca
 	}
 	Label(label("decided"))
 	for i, d := range all {
-		here := Within(w.row, w.col, 2*siteBytes*(i/p.parts())+i%p.parts()*p.Bytes)
+		here := AtOffset(w.row, w.col, 2*siteBytes*(i/p.parts())+i%p.parts()*p.Bytes)
 		v := p.Vector()
 		if p.Wide() {
 			Comment("A draw that is equal to its threshold is not below it.")

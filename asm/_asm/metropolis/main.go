@@ -148,13 +148,13 @@ func (w *walk) neighbours(displacement int) {
 func (p *path) bonds(w *walk, opposite VecVirtual, site, part int) (here, two, one VecVirtual) {
 	d := part * p.Bytes
 	here, x := p.Vector(), p.Vector()
-	p.Move(Within(w.row, w.col, site+d), here)
+	p.Move(AtOffset(w.row, w.col, site+d), here)
 	p.Xor(opposite, here, x)
 	sum, b, c, right := p.Vector(), p.Vector(), p.Vector(), p.Vector()
-	p.Move(Within(w.up, w.col, site+d), sum)
-	p.Move(Within(w.down, w.col, site+d), b)
-	p.Move(Within(w.row, w.left, d), c)
-	p.Move(Within(w.row, w.right, d), right)
+	p.Move(AtOffset(w.up, w.col, site+d), sum)
+	p.Move(AtOffset(w.down, w.col, site+d), b)
+	p.Move(AtOffset(w.row, w.left, d), c)
+	p.Move(AtOffset(w.row, w.right, d), right)
 	two = p.Vector()
 	if p.Wide() {
 		VMOVDQA64(sum, two)
@@ -226,8 +226,8 @@ func (p *path) shared() {
 		w.neighbours(0)
 		Comment("Sites of the row after the next, of which neither colour has been near.")
 		ahead := AddressOf(Mem{Base: w.down, Index: w.rowBytes, Scale: 1})
-		PREFETCHT1(Within(ahead, w.col, 0))
-		PREFETCHT1(Within(ahead, w.col, siteBytes))
+		PREFETCHT1(AtOffset(ahead, w.col, 0))
+		PREFETCHT1(AtOffset(ahead, w.col, siteBytes))
 		for part := range p.parts() {
 			here, two, one := p.bonds(&w, opposite, 0, part)
 			if p.Wide() {
@@ -246,7 +246,7 @@ func (p *path) shared() {
 				VPOR(none, two, two)
 				VPXOR(two, here, here)
 			}
-			p.Move(here, Within(w.row, w.col, part*p.Bytes))
+			p.Move(here, AtOffset(w.row, w.col, part*p.Bytes))
 		}
 		ADDQ(Imm(8), lane)
 		step := Number("step")

@@ -133,7 +133,7 @@ func (p *path) sincos(x VecVirtual) (sin, cos VecVirtual) {
 // horner evaluates a polynomial.
 func (p *path) horner(x VecVirtual, coefficients []float64) VecVirtual {
 	n := len(coefficients)
-	sum := p.Spread(constants.Number(coefficients[n-1]))
+	sum := p.BroadcastFloat(constants.Number(coefficients[n-1]))
 	for i := n - 2; i >= 0; i-- {
 		p.multiplyAdd(sum, x, coefficients[i])
 		p.breathe()

@@ -46,13 +46,13 @@ func (p *path) pipelinedNormals() {
 		var r [2]VecVirtual
 		radius := func(i int) func() {
 			return func() {
-				a := p.Loaded(at(i, 0))
+				a := p.LoadVector(at(i, 0))
 				r[i%2] = p.radius(a)
 			}
 		}
 		polar := func(i int) func() {
 			return func() {
-				b := p.Loaded(at(i, 1))
+				b := p.LoadVector(at(i, 1))
 				x, y := p.polar(r[i%2], b)
 				for j, y := range p.interleave32()(x, y) {
 					VMOVUPS(y, Mem{Base: to, Disp: (2*i + j) * p.Bytes})

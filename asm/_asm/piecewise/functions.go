@@ -173,7 +173,7 @@ func (w *isa) piecewiseSumBackward() {
 	SHLQ(Imm(2), stride)
 	toFirst, toSecond := Address("sums"), GP64() // from a row of the table to the sums
 	SUBQ(table, toFirst)
-	LEAQ(Within(toFirst, stride, 0), toSecond)
+	LEAQ(AtOffset(toFirst, stride, 0), toSecond)
 	slope, none := w.slopeAndZero()
 	// Few registers are left for what a group begins and ends with.
 	ofGroup := func(name string) Mem {
@@ -196,8 +196,8 @@ func (w *isa) piecewiseSumBackward() {
 			}
 			for v := range c.n {
 				for r, row := range row {
-					first, second := Within(row, toFirst, 0), Within(row, toSecond, 0)
-					slopes, h, g := c.load(At(row, 0), v), c.load(Within(row, stride, 0), v), w.Vector()
+					first, second := AtOffset(row, toFirst, 0), AtOffset(row, toSecond, 0)
+					slopes, h, g := c.load(At(row, 0), v), c.load(AtOffset(row, stride, 0), v), w.Vector()
 					VFMADD231PS(slopes, number[r], h)
 					positive := w.Positive(h, none)
 					w.Leaky(positive, h, slope)

@@ -69,7 +69,7 @@ func (w *isa) eachGroup(left Register, pointers []Register, body func(c group)) 
 		} else {
 			CMPQ(left, Imm(0))
 			JLE(LabelRef(label + "_end"))
-			c.mask = w.First(left, 1, constants)[0]
+			c.mask = w.FirstLanes(left, 1, constants)[0]
 		}
 		body(c)
 		for _, p := range pointers {
@@ -85,14 +85,14 @@ func (w *isa) eachGroup(left Register, pointers []Register, body func(c group)) 
 func (c group) load(m Mem, v int) VecVirtual {
 	m.Disp += v * c.Bytes
 	r := c.Vector()
-	c.LoadFirst(m, c.mask, r)
+	c.LoadLanes(m, c.mask, r)
 	return r
 }
 
 // store writes vector v of the group at m, and nothing beyond the last.
 func (c group) store(r VecVirtual, m Mem, v int) {
 	m.Disp += v * c.Bytes
-	c.StoreFirst(r, c.mask, m)
+	c.StoreLanes(r, c.mask, m)
 }
 
 // loads returns all vectors of the group at m.

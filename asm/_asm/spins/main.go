@@ -38,7 +38,7 @@ func (p path) rows(values, rows, n Register, begin, end func(), step func(at Mem
 	begin()
 	XORQ(shift, shift)
 	Label("step")
-	step(Mem{Base: values}, p.First(left, 1, constants)[0], shift)
+	step(Mem{Base: values}, p.FirstLanes(left, 1, constants)[0], shift)
 	ADDQ(Imm(uint64(4*p.Lanes())), values)
 	ADDQ(Imm(uint64(p.Lanes())), shift)
 	SUBQ(Imm(uint64(p.Lanes())), left)
@@ -114,7 +114,7 @@ func (p path) unpack() {
 			VPCMPEQD(bit, v, v)
 			VBLENDVPS(v, up, down, v)
 		}
-		p.StoreFirst(v, mask, at)
+		p.StoreLanes(v, mask, at)
 		SHRQ(Imm(uint64(p.Lanes())), word)
 	})
 }

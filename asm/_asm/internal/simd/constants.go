@@ -12,21 +12,21 @@ import (
 type Pool struct {
 	section Mem
 	size    int
-	known   map[string]Mem
+	offsets map[string]Mem
 }
 
-// NewPool begins a section.
+// NewPool returns a pool in a section of its own.
 func NewPool(name string) *Pool {
-	return &Pool{section: GLOBL(name, RODATA|NOPTR), known: map[string]Mem{}}
+	return &Pool{section: GLOBL(name, RODATA|NOPTR), offsets: map[string]Mem{}}
 }
 
-// Number returns one number, to be broadcast.
+// Number returns one float32, to be broadcast.
 func (p *Pool) Number(value float64) Mem { return p.Vector32(math.Float32bits(float32(value))) }
 
 // Vector32 returns a vector of 32-bit integers.
 func (p *Pool) Vector32(values ...uint32) Mem {
 	key := fmt.Sprint(values)
-	if m, ok := p.known[key]; ok {
+	if m, ok := p.offsets[key]; ok {
 		return m
 	}
 	m := p.section.Offset(p.size)
@@ -34,7 +34,7 @@ func (p *Pool) Vector32(values ...uint32) Mem {
 		DATA(p.size, U32(v))
 		p.size += 4
 	}
-	p.known[key] = m
+	p.offsets[key] = m
 	return m
 }
 

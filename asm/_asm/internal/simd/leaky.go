@@ -6,8 +6,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// Comparisons that are false, or true for those named not, where an operand
-// is NaN, and signal nothing.
+// Comparisons, which do not signal. With a NaN those named Not are true and the others false.
 const (
 	Less       = 0x11
 	NotLess    = 0x15
@@ -16,20 +15,20 @@ const (
 	Greater    = 0x1e
 )
 
-// Positive returns the lanes of x that are greater than zero, for AVX-512 those
-// that are not.
-func (w *ISA) Positive(x, none VecVirtual) Register {
+// Positive returns a mask of the lanes of x that are greater than zero; with AVX-512 a mask of
+// the others, which Leaky multiplies.
+func (w *ISA) Positive(x, zero VecVirtual) Register {
 	if w.Wide() {
-		rest := K()
-		VCMPPS(Imm(NotGreater), none, x, rest)
-		return rest
+		notPositive := K()
+		VCMPPS(Imm(NotGreater), zero, x, notPositive)
+		return notPositive
 	}
 	positive := w.Vector()
-	VCMPPS(Imm(Greater), none, x, positive)
+	VCMPPS(Imm(Greater), zero, x, positive)
 	return positive
 }
 
-// Leaky multiplies x by the slope but where positive says so.
+// Leaky multiplies by the slope the lanes of x that are not positive, given Positive's mask.
 func (w *ISA) Leaky(positive Register, x, slope VecVirtual) {
 	if w.Wide() {
 		VMULPS(slope, x, positive, x)

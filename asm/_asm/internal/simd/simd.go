@@ -1,5 +1,5 @@
-// Package simd has what the generators share: sizes of vector registers, instructions
-// that are named differently for each, parameters, and constants.
+// Package simd is shared by the generators. It has the sizes of vector registers, the
+// instructions whose names depend on the size, and access to parameters and constants.
 package simd
 
 import (
@@ -12,7 +12,7 @@ import (
 
 // An ISA is a size of vector registers.
 type ISA struct {
-	Suffix string // of its kernels' names
+	Suffix string // of the kernels' names
 	Bytes  int    // of a vector
 }
 
@@ -22,7 +22,7 @@ var (
 	AVX2   = &ISA{"AVX2", 32}
 )
 
-// Wide says whether this is AVX-512.
+// Wide reports whether this is AVX-512.
 func (w *ISA) Wide() bool { return w.Bytes == 64 }
 
 // Lanes returns the number of lanes of 32 bits.
@@ -36,7 +36,7 @@ func (w *ISA) Vector() VecVirtual {
 	return YMM()
 }
 
-// Mask returns a register for which lanes to keep.
+// Mask returns a register that selects lanes.
 func (w *ISA) Mask() Register {
 	if w.Wide() {
 		return K()
@@ -53,21 +53,22 @@ func (w *ISA) Vectors(n int) []VecVirtual {
 	return v
 }
 
-// said are the kernels' doc comments so far, without the suffixes.
-var said = map[string]bool{}
+// documented has the kernels' doc comments so far, without the suffixes.
+var documented = map[string]bool{}
 
-// Kernel begins a function whose doc comment is its name and what it does. That is not said
-// again of the other paths' kernels.
-func (w *ISA) Kernel(name, signature string, does ...string) {
+// Kernel begins a function. Its doc comment is its name and the lines of doc, and is left out
+// of the kernels of further paths.
+func (w *ISA) Kernel(name, signature string, doc ...string) {
 	TEXT(name+w.Suffix, NOSPLIT, signature)
-	if words := strings.Join(does, "\n"); !said[name+words] {
-		said[name+words] = true
-		Doc(append([]string{name + w.Suffix + " " + does[0]}, does[1:]...)...)
+	if text := strings.Join(doc, "\n"); !documented[name+text] {
+		documented[name+text] = true
+		Doc(append([]string{name + w.Suffix + " " + doc[0]}, doc[1:]...)...)
 	}
 	Pragma("noescape")
 }
 
-// Leave ends a kernel: the upper halves of registers are clear when code without VEX follows.
+// Leave ends a kernel. It clears the upper halves of registers, which would slow down code
+// without VEX.
 func Leave() {
 	VZEROUPPER()
 	RET()
@@ -95,7 +96,7 @@ func (w *ISA) Move(from, to Op) {
 	}
 }
 
-// Clear clears registers, which are free before.
+// Clear sets registers to 0. The allocator of registers takes them to be free before.
 func (w *ISA) Clear(v ...VecVirtual) {
 	for _, r := range v {
 		w.Xor(r, r, r)
@@ -124,7 +125,7 @@ func (w *ISA) Gather(load func(a, b, to Op), entries Mem, to VecVirtual) {
 	load(all, entries, to)
 }
 
-// Reduce returns what an operation makes of all lanes of 64 bits.
+// Reduce combines all lanes of 64 bits by an operation.
 func (w *ISA) Reduce(v VecVirtual, by func(a, b, to Op)) GPVirtual {
 	half, from := XMM(), v.AsY()
 	if w.Wide() {
@@ -155,28 +156,28 @@ func (w *ISA) Broadcast(from Register) VecVirtual {
 	return v
 }
 
-// Loaded returns a register with what is in memory.
-func (w *ISA) Loaded(from Op) VecVirtual {
+// LoadVector returns a register that is loaded from memory.
+func (w *ISA) LoadVector(from Op) VecVirtual {
 	v := w.Vector()
 	VMOVUPS(from, v)
 	return v
 }
 
-// Spread returns a register with copies of a float32 in memory.
-func (w *ISA) Spread(from Mem) VecVirtual {
+// BroadcastFloat returns a register with copies of a float32 in memory.
+func (w *ISA) BroadcastFloat(from Mem) VecVirtual {
 	v := w.Vector()
 	VBROADCASTSS(from, v)
 	return v
 }
 
-// Zeros returns a register that is clear.
+// Zeros returns a register of zeros.
 func (w *ISA) Zeros() VecVirtual {
 	v := w.Vector()
 	VXORPS(v, v, v)
 	return v
 }
 
-// Zero clears registers, which the allocator of registers takes to be in use before.
+// Zero sets registers to 0. The allocator of registers takes them to be in use before.
 func Zero(v ...VecVirtual) {
 	for _, r := range v {
 		VXORPS(r, r, r)
@@ -211,22 +212,22 @@ func Copy(from Op) GPVirtual {
 	return c
 }
 
-// Side emits an instruction for vectors side by side, few of which wait for others. An operand
-// is a list of as many, or one that serves all.
-func Side(instruction func(...Op), operands ...any) {
+// ForEach emits an instruction for each of some vectors, side by side, as they do not wait for
+// each other. An operand is a list of as many, or a single one for all.
+func ForEach(instruction func(...Op), operands ...any) {
 	for i, n := 0, 1; i < n; i++ {
-		var own []Op
+		var ops []Op
 		for _, o := range operands {
 			switch o := o.(type) {
 			case []VecVirtual:
-				own, n = append(own, o[i]), len(o)
+				ops, n = append(ops, o[i]), len(o)
 			case []Op:
-				own, n = append(own, o[i]), len(o)
+				ops, n = append(ops, o[i]), len(o)
 			case Op:
-				own = append(own, o)
+				ops = append(ops, o)
 			}
 		}
-		instruction(own...)
+		instruction(ops...)
 	}
 }
 
@@ -237,19 +238,19 @@ func AddressOf(m Mem) GPVirtual {
 	return a
 }
 
-// Before emits a jump to a label unless an address is behind a slice of float64.
-func Before(slice string, at Register, again string) {
+// JumpBefore emits a jump to a label if an address is before the end of a slice of float64.
+func JumpBefore(slice string, address Register, label string) {
 	end := Length(slice)
 	SHLQ(Imm(3), end)
 	ADDQ(Address(slice), end)
-	CMPQ(at, end)
-	JB(LabelRef(again))
+	CMPQ(address, end)
+	JB(LabelRef(label))
 }
 
-// At returns the memory that a displacement follows.
+// At returns the memory at a displacement from a base address.
 func At(base Register, displacement int) Mem { return Mem{Base: base, Disp: displacement} }
 
-// Within returns the memory that an offset in bytes and a displacement follow.
-func Within(base, offset Register, displacement int) Mem {
+// AtOffset returns the memory at an offset in bytes and a displacement from a base address.
+func AtOffset(base, offset Register, displacement int) Mem {
 	return Mem{Base: base, Index: offset, Scale: 1, Disp: displacement}
 }

@@ -6,9 +6,10 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// First returns what selects the first n lanes of 32 bits, or all if n is more, of one
-// vector, and of AVX2's also of several side by side. The pool has the numbers of lanes.
-func (w *ISA) First(n Register, vectors int, pool *Pool) []Register {
+// FirstLanes returns masks that select the first n lanes of 32 bits, or all if n is larger, of
+// some vectors side by side. With AVX-512 it returns the mask of one vector. The pool takes the
+// numbers of lanes.
+func (w *ISA) FirstLanes(n Register, vectors int, pool *Pool) []Register {
 	if w.Wide() {
 		ones, count, limit := GP64(), Copy(n), GP64()
 		MOVQ(U32(16), limit)
@@ -35,8 +36,8 @@ func (w *ISA) First(n Register, vectors int, pool *Pool) []Register {
 	return masks
 }
 
-// LoadFirst loads the lanes that a mask selects, and 0 for the others; without one all.
-func (w *ISA) LoadFirst(from Mem, mask, to Register) {
+// LoadLanes loads the lanes that a mask selects, and sets the others to 0. A nil mask selects all.
+func (w *ISA) LoadLanes(from Mem, mask, to Register) {
 	switch {
 	case mask == nil:
 		VMOVUPS(from, to)
@@ -47,19 +48,19 @@ func (w *ISA) LoadFirst(from Mem, mask, to Register) {
 	}
 }
 
-// AddFirst adds the numbers in memory of the lanes that a mask selects; without one all.
-func (w *ISA) AddFirst(from Mem, mask Register, sum VecVirtual) {
+// AddLanes adds numbers in memory to the lanes that a mask selects. A nil mask selects all.
+func (w *ISA) AddLanes(from Mem, mask Register, sum VecVirtual) {
 	if mask == nil {
 		VADDPS(from, sum, sum)
 		return
 	}
 	x := w.Vector()
-	w.LoadFirst(from, mask, x)
+	w.LoadLanes(from, mask, x)
 	VADDPS(x, sum, sum)
 }
 
-// StoreFirst stores the lanes that a mask selects, and nothing else; without one all.
-func (w *ISA) StoreFirst(from, mask Register, to Mem) {
+// StoreLanes stores only the lanes that a mask selects. A nil mask selects all.
+func (w *ISA) StoreLanes(from, mask Register, to Mem) {
 	switch {
 	case mask == nil:
 		VMOVUPS(from, to)
