@@ -26,7 +26,7 @@ func PackedLen(in, out int) int {
 // with zeros in the columns beyond out, or, for small out, columns,
 // dst[out][in]. dst takes PackedLen(in, out) elements.
 func PackWeights(dst, w []float32, in, out int) {
-	checkShape("PackWeights", in, out)
+	checkShape("PackWeights", 0, in, out)
 	checkLen("PackWeights", "w", len(w), in*out)
 	checkLen("PackWeights", "dst", len(dst), PackedLen(in, out))
 	if isNarrow(in, out) {
@@ -50,7 +50,7 @@ func PackWeights(dst, w []float32, in, out int) {
 // w[in][out] for DenseBackwardInput: panels, dst[ceil(in/Panel)][out][Panel],
 // or, for small in, a copy of w. dst takes PackedLen(out, in) elements.
 func PackWeightsTransposed(dst, w []float32, in, out int) {
-	checkShape("PackWeightsTransposed", in, out)
+	checkShape("PackWeightsTransposed", 0, in, out)
 	checkLen("PackWeightsTransposed", "w", len(w), in*out)
 	checkLen("PackWeightsTransposed", "dst", len(dst), PackedLen(out, in))
 	if isNarrow(out, in) {
@@ -103,8 +103,7 @@ func transpose(dst, src []float32, rows, columns int) {
 // (in+1) 2⁻²³ (|bias[o]| + sum_i |x[r,i] w[i,o]|), to first order, when
 // nothing overflows or underflows. NaN and infinity propagate.
 func DenseForward(y, x, packed, bias []float32, rows, in, out int, slope float32) {
-	checkShape("DenseForward", in, out)
-	checkRows("DenseForward", rows)
+	checkShape("DenseForward", rows, in, out)
 	checkLen("DenseForward", "y", len(y), rows*out)
 	checkLen("DenseForward", "x", len(x), rows*in)
 	checkLen("DenseForward", "packed", len(packed), PackedLen(in, out))
@@ -141,8 +140,7 @@ func DenseForward(y, x, packed, bias []float32, rows, in, out int, slope float32
 // when nothing overflows or underflows. NaN and infinity propagate; where act
 // is NaN the factor is slope.
 func DenseBackwardInput(dx, dy, packedT, act []float32, rows, in, out int, slope float32) {
-	checkShape("DenseBackwardInput", in, out)
-	checkRows("DenseBackwardInput", rows)
+	checkShape("DenseBackwardInput", rows, in, out)
 	checkLen("DenseBackwardInput", "dx", len(dx), rows*in)
 	checkLen("DenseBackwardInput", "dy", len(dy), rows*out)
 	checkLen("DenseBackwardInput", "packedT", len(packedT), PackedLen(out, in))
@@ -184,8 +182,7 @@ func DenseBackwardInput(dx, dy, packedT, act []float32, rows, in, out int, slope
 // at most (rows+1) 2⁻²³ (|dw[i,o]| + sum_r |x[r,i] dy[r,o]|) to first order,
 // when nothing overflows or underflows. NaN and infinity propagate.
 func DenseBackwardWeights(dw, db, x, dy []float32, rows, in, out int) {
-	checkShape("DenseBackwardWeights", in, out)
-	checkRows("DenseBackwardWeights", rows)
+	checkShape("DenseBackwardWeights", rows, in, out)
 	checkLen("DenseBackwardWeights", "dw", len(dw), in*out)
 	checkLen("DenseBackwardWeights", "db", len(db), out)
 	checkLen("DenseBackwardWeights", "x", len(x), rows*in)
@@ -284,13 +281,10 @@ func denseWeights(dw, x, dy []float32, rows, in, out int) {
 	}
 }
 
-func checkShape(kernel string, in, out int) {
+func checkShape(kernel string, rows, in, out int) {
 	if in < 1 || out < 1 {
 		panic(fmt.Sprintf("asm: %s: widths %d and %d; both must be positive", kernel, in, out))
 	}
-}
-
-func checkRows(kernel string, rows int) {
 	if rows < 0 {
 		panic(fmt.Sprintf("asm: %s: %d rows", kernel, rows))
 	}
