@@ -6,10 +6,9 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// Weigh returns what the weights e^−R say of a target π, known up to a constant, and of a
-// generator whose density q is known: of independent samples of the generator,
-// R = ln q − ln π. It is exact where R is a constant, which then is −ln Z. Of the weights'
-// tail NewWeights knows more.
+// Weigh returns what the weights e^−R of independent samples of a generator say of its density q
+// and of a target π, known up to a constant: R = ln q − ln π. They are exact where R is a
+// constant, −ln Z. NewWeights also judges the weights' tail.
 func Weigh(r []float64) Weights {
 	n := float64(len(r))
 	low, mean := math.Inf(1), 0.0
@@ -31,11 +30,10 @@ func Weigh(r []float64) Weights {
 
 const logZRow = "log_z"
 
-// ImportanceMetrics returns the rows of a table that a known density makes
-// possible, given R of the samples: the effective sample size of importance
-// weights, as a fraction of the samples; ln Z by them beside its exact value; and
-// KL(q‖π), which needs that value alone. If ln Z is NaN it is not known: the row
-// of ln Z is without an error, and that of the divergence is missing.
+// ImportanceMetrics returns the rows of a table that a known density makes possible, given R of
+// the samples: the effective sample size of importance weights, as a fraction of the samples; ln Z
+// by weights; and KL(q‖π). logZ is the exact ln Z, NaN if it is not known: then the row of ln Z has
+// no error, and there is no row of the divergence.
 func ImportanceMetrics(r []float64, logZ float64) []Metric {
 	estimate, kl := NewWeights(r), stat.MeanOf(r)
 	rows := []Metric{
@@ -51,7 +49,7 @@ func ImportanceMetrics(r []float64, logZ float64) []Metric {
 	if math.IsNaN(logZ) {
 		return rows
 	}
-	// Parameters and states in float32 leave ln q uncertain by so much.
+	// Parameters and states in float32 leave ln q uncertain by as much.
 	const rounding = 0x1p-23
 	chance := math.Hypot(Weigh(r).LogZError, estimate.Unseen)
 	rows[1] = rows[1].Judged(stat.MeanAbsolute(math.Hypot(chance, rounding)), nil)
@@ -62,7 +60,7 @@ func ImportanceMetrics(r []float64, logZ float64) []Metric {
 	})
 }
 
-// around is stat.Interval, of which nothing is left where the error is not known.
+// around is stat.Interval, or NaN where the standard error is NaN.
 func around(value, standardError float64) [2]float64 {
 	if math.IsNaN(standardError) {
 		return [2]float64{math.NaN(), math.NaN()}
@@ -70,8 +68,8 @@ func around(value, standardError float64) [2]float64 {
 	return stat.Interval(value, standardError)
 }
 
-// sizeError returns the standard error of the effective sample size, by
-// leaving out one part of the samples after the other.
+// sizeError returns the standard error of the effective sample size by the jackknife: it leaves
+// out one part of the samples after the other.
 func sizeError(r []float64) float64 {
 	const parts = 32
 	n := len(r)
@@ -79,10 +77,10 @@ func sizeError(r []float64) float64 {
 		return math.NaN()
 	}
 	var without stat.Mean
-	rest := make([]float64, 0, n)
+	others := make([]float64, 0, n)
 	for k := range parts {
-		rest = append(append(rest[:0], r[:k*n/parts]...), r[(k+1)*n/parts:]...)
-		without.Add(Weigh(rest).EffectiveSize)
+		others = append(append(others[:0], r[:k*n/parts]...), r[(k+1)*n/parts:]...)
+		without.Add(Weigh(others).EffectiveSize)
 	}
 	return without.Deviation() * (parts - 1) / math.Sqrt(parts)
 }

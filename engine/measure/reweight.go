@@ -14,11 +14,11 @@ type Weights struct {
 	Samples int `json:"samples"`
 	// EffectiveSize is Kish's, as a fraction of the samples.
 	EffectiveSize float64 `json:"effective_size"`
-	ParetoK       float64 `json:"pareto_k"` // shape of the law of the largest
-	Tail          float64 `json:"tail"`     // what those have above the next one, of the sum of all
-	Largest       float64 `json:"largest"`  // in units of the mean
-	// Unseen is the part of Z that a tail of k̂ above 0.5 has on average beyond the largest of
-	// as many weights, or that chains found there. It is in all errors.
+	ParetoK       float64 `json:"pareto_k"` // shape k̂ of the law of the largest weights
+	Tail          float64 `json:"tail"`     // sum of how far these are above the next one, over the sum of all
+	Largest       float64 `json:"largest"`  // largest weight in units of the mean
+	// Unseen is the part of Z that is expected beyond the largest weight if k̂ is above 0.5, or
+	// that chains found there. All errors include it.
 	Unseen    float64 `json:"unseen,omitempty"`
 	LogZ      float64 `json:"log_z"`
 	LogZError float64 `json:"log_z_error"`
@@ -27,20 +27,21 @@ type Weights struct {
 	Warning string `json:"warning,omitempty"`
 }
 
-// Bounds of weights that can be used.
+// Bounds on weights. k̂ is Pareto's shape of the largest of them.
 const (
-	largestK   = 0.7  // above it their means converge too slowly (Vehtari et al., 2024),
-	leastTail  = 0.1  // unless the tail seen is smaller than this much of a mean's error by chance
-	fewestLeft = 100  // independent samples that they are worth
-	farAbove   = 10   // largest weight, where too few are large to tell their law, and least deviations of a tail
-	heavy      = 0.5  // k̂ from which on the variance of as many weights is less than that of more,
-	long       = 0.3  // or of a function's terms, whose largest then have a good part of it,
-	longest    = 0.9  // and that which they are taken to have at most
-	level      = 0.99 // effective size of weights that hardly vary
-	ample      = 0.9  // and of those by which states that chains met and samples lack are few
-	mostUnseen = 0.5  // 1/√n of Z, which a tail may have unseen: less than a mean's error by chance
-	noMean     = 1    // k̂ from which on weights have no mean, so that nothing bounds what is unseen,
-	mostSeen   = 0.3  // 1/√n of Z, which a tail of such may have
+	minEffective = 100  // independent samples that usable weights are worth
+	levelSize    = 0.99 // effective size from which on weights hardly vary
+	ampleSize    = 0.9  // effective size from which on the generator covers most of the target
+	outlier      = 10   // weight in means, and term in deviations, above which values stand out
+
+	maxK      = 0.7 // k̂ above which means converge too slowly (Vehtari et al., 2024)
+	heavyK    = 0.5 // k̂ above which as many weights have less than the variance of more
+	noMeanK   = 1   // k̂ from which on weights have no mean, and nothing bounds what is unseen
+	slowK     = 0.3 // k̂ of a function's terms above which the largest have much of its variance
+	maxSlowK  = 0.9 // k̂ that terms are taken to have at most
+	minTail   = 0.1 // 1/√n of the sum of weights, below which a tail is less than a mean's error by chance
+	maxUnseen = 0.5 // 1/√n of Z that a tail of usable weights may have unseen
+	maxTail   = 0.3 // 1/√n of the sum that a tail without a mean may have
 )
 
 // NewWeights judges the weights e^−R of samples.
@@ -52,65 +53,67 @@ func NewWeights(r []float64) Weights {
 	w := Weigh(r)
 	w.ParetoK, w.Tail = stat.ParetoK(logs)
 	n, k := float64(len(r)), w.ParetoK
-	// Where q has less than one sample, nothing is known of its weights.
+	// Where q expects less than one sample, nothing is known of the weights.
 	w.LogZError = math.Hypot(w.LogZError, 1/n)
-	if k > heavy {
-		// What Pareto's law holds beyond the largest of n weights, which is exceeded with a probability
-		// of 1/n, less the mean, of which the error by chance is counted already.
-		w.Unseen = (w.Largest - 1) / n / (1 - min(k, largestK))
+	if k > heavyK {
+		// Pareto's law has this share beyond the largest of n weights, which is exceeded with a
+		// probability of 1/n. The mean is subtracted: its error by chance is counted already.
+		w.Unseen = (w.Largest - 1) / n / (1 - min(k, maxK))
 		w.LogZError = math.Hypot(w.LogZError, w.Unseen)
 	}
 	switch worth := w.EffectiveSize * n; {
 	case math.IsNaN(worth):
 		w.Warning = "the samples have no weights: π vanishes at all of them"
-	case w.Heavy() && (!w.Even() || w.Unseen*math.Sqrt(n) > mostUnseen || k >= noMean && w.Tail*math.Sqrt(n) > mostSeen):
-		w.Warning = fmt.Sprintf("the largest weights have a tail of Pareto's k̂ = %.2f; above %g neither the weights nor ln Z can be trusted", w.ParetoK, largestK)
-	case math.IsNaN(k) && w.Largest > farAbove:
+	case w.Heavy() && (!w.Even() || w.Unseen*math.Sqrt(n) > maxUnseen || k >= noMeanK && w.Tail*math.Sqrt(n) > maxTail):
+		w.Warning = fmt.Sprintf("the largest weights have a tail of Pareto's k̂ = %.2f; above %g neither the weights nor ln Z can be trusted", w.ParetoK, maxK)
+	case math.IsNaN(k) && w.Largest > outlier:
 		w.Warning = fmt.Sprintf("a few weights, up to %.3g times the mean, stand out from all others: what is behind them cannot be told", w.Largest)
-	case worth < fewestLeft:
+	case worth < minEffective:
 		w.Warning = fmt.Sprintf("the samples' weights are worth %.3g independent samples of the target: neither the weights nor ln Z can be trusted", worth)
 	}
 	return w
 }
 
-// TailAbove reports whether the largest weights have a tail of a shape above k, and one that
-// chance does not hide.
+// TailAbove reports whether the largest weights have a tail of a shape of at least k, and one large
+// enough to matter beside chance.
 func (w *Weights) TailAbove(k float64) bool {
-	return w.ParetoK >= k && w.Tail > leastTail/math.Sqrt(float64(w.Samples))
+	return w.ParetoK >= k && w.Tail > minTail/math.Sqrt(float64(w.Samples))
 }
 
-// TooRare is one over the probability that chains of π's law are all where Beyond says, of each
-// number of them as often as of one more twice.
+// TooRare is the inverse of a probability. Exact chains have m states beyond Beyond's bound for m
+// with a probability of at most 2^(1−m)/TooRare.
 const TooRare = 1000
 
-// Beyond returns how many of the states of independent chains, whose ln w are given, are where a
-// generator that covers π lets not so many be. By Markov's inequality a state of π's law has a
-// weight of more than t times the mean with a probability of at most 1/(t·ESS), so that m of n
-// have with one of C(n, m)/(t·ESS)ᵐ.
-func (w *Weights) Beyond(logs []float64) (most int) {
-	sorted := slices.Sorted(slices.Values(logs))
+// Beyond returns the largest number of states of independent chains that have larger weights than
+// a generator that covers π lets so many have. logWeights are the states' ln w. By Markov's
+// inequality a state with law π has a weight of more than t times the mean with a probability of
+// at most 1/(t·ESS), so m of n states have such weights with one of at most C(n, m)/(t·ESS)ᵐ.
+func (w *Weights) Beyond(logWeights []float64) (largest int) {
+	sorted := slices.Sorted(slices.Values(logWeights))
 	choose, n := 0.0, len(sorted)
 	for m := 1; m <= n; m++ {
 		choose += math.Log(float64(n-m+1) / float64(m))
 		t := (choose + math.Log(TooRare) + float64(m-1)*math.Ln2) / float64(m)
 		if sorted[n-m] > w.LogZ-math.Log(w.EffectiveSize)+t {
-			most = m
+			largest = m
 		}
 	}
-	return most
+	return largest
 }
 
-// Level reports whether the weights hardly vary, so that they show every error of the samples
-// but what these leave out.
-func (w *Weights) Level() bool { return w.Trusted() && w.Even() && !w.TailAbove(heavy) }
+// Level reports whether the weights hardly vary and can be trusted. They then show every error of
+// the samples except regions that the samples leave out.
+func (w *Weights) Level() bool { return w.Trusted() && w.Even() && !w.TailAbove(heavyK) }
 
-// Ample reports whether the generator covers most of what weights have seen.
-func (w *Weights) Ample() bool { return w.EffectiveSize >= ample }
+// Ample reports whether the generator covers most of the target that its samples have seen.
+func (w *Weights) Ample() bool { return w.EffectiveSize >= ampleSize }
 
-// Even reports whether most of the weights hardly vary, and Heavy whether the largest have a tail
-// that tells nothing of their mean. Of a nearly exact density they have such tails, too.
-func (w *Weights) Even() bool  { return w.EffectiveSize >= level }
-func (w *Weights) Heavy() bool { return w.TailAbove(largestK) }
+// Even reports whether most of the weights hardly vary.
+func (w *Weights) Even() bool { return w.EffectiveSize >= levelSize }
+
+// Heavy reports whether the largest weights have a tail that tells nothing of their mean. Weights of
+// a nearly exact density may have one, too.
+func (w *Weights) Heavy() bool { return w.TailAbove(maxK) }
 
 // Trusted reports whether means by the weights can be used.
 func (w *Weights) Trusted() bool { return w.Warning == "" }
@@ -121,16 +124,15 @@ func (w Weights) MarshalJSON() ([]byte, error) { return number.Marshal(w) }
 // UnmarshalJSON implements json.Unmarshaler.
 func (w *Weights) UnmarshalJSON(text []byte) error { return number.Unmarshal(text, w) }
 
-// A Reweighted figure is a Metric's Generated by importance weights, which converges
-// to the exact value whatever the generator's law is, if that lacks nothing.
+// A Reweighted figure is a Metric's Generated by importance weights. It converges to the exact
+// value whatever the generator's law is, if the generator covers the target.
 type Reweighted struct {
 	Value         float64    `json:"value"`
 	StandardError float64    `json:"standard_error"` // to first order in 1/√n
 	Interval      [2]float64 `json:"interval"`       // of 95 %
 	Error         float64    `json:"error"`          // like the Metric's, relative if that is
-	// Apart is the standard error of Value − Generated, which are of the same samples.
-	Apart float64 `json:"apart"`
-	Reach float64 `json:"reach"` // a WeightedMean's
+	Apart         float64    `json:"apart"`          // standard error of Value − Generated, of the same samples
+	Reach         float64    `json:"reach"`          // WeightedMean.Reach
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -139,14 +141,14 @@ func (r Reweighted) MarshalJSON() ([]byte, error) { return number.Marshal(r) }
 // UnmarshalJSON implements json.Unmarshaler.
 func (r *Reweighted) UnmarshalJSON(text []byte) error { return number.Unmarshal(text, r) }
 
-// A Reweighing makes means over the target of samples of a generator.
+// A Reweighing takes means over the target by weights of a generator's samples.
 type Reweighing struct {
 	Weights
-	shares []float64 // of the samples, whose sum is 1
-	large  float64   // a share above which they are of the largest
+	shares []float64 // the samples' weights e^−R/(n Z), whose sum is 1
+	large  float64   // share above which a weight belongs to the tail
 }
 
-// NewReweighing returns that of samples whose R is given.
+// NewReweighing returns the Reweighing of samples whose R is given.
 func NewReweighing(r []float64) *Reweighing {
 	w := &Reweighing{Weights: NewWeights(r), shares: make([]float64, len(r))}
 	for i, x := range r {
@@ -158,33 +160,34 @@ func NewReweighing(r []float64) *Reweighing {
 	return w
 }
 
-// A WeightedMean is that of a function over the target, by weights.
+// A WeightedMean is a function's mean over the target, by weights.
 type WeightedMean struct {
 	Value, StandardError float64
-	Deviation            float64 // of the function
-	// Apart is the standard error of what Value differs by from the mean without weights, which
-	// has the same noise but for that of the weights. It is not more than that of Value and of the
-	// mean of as many exact samples: a few samples without weight, far away, do not hide themselves.
+	Deviation            float64 // standard deviation of the function over the target
+	// Apart is the standard error of the difference between Value and the mean without weights.
+	// Both have the noise of the same samples, and only that of the weights is left. It is bounded
+	// by the error of Value and that of a mean of as many exact samples, together: otherwise a few
+	// samples far away, without weight, would hide the difference that they make.
 	Apart float64
-	// Reach is how far from Value the function is where the largest weights are, by root mean
-	// square: a part of Z that is not seen there moves the mean by so much of that part.
+	// Reach is the root mean square of f − Value over the largest weights. A part of Z that is not
+	// seen there moves the mean by Reach times that part.
 	Reach float64
-	// Shape is Pareto's k̂ of the largest |f − value|, whatever the weights are above 1: 0 if it is small,
-	// or none is many deviations large, as of what has few values.
+	// Shape is Pareto's k̂ of the largest |f − Value|, where weights above the mean count as the
+	// mean. It is 0 if k̂ is small, or no |f − Value| is many deviations large.
 	Shape float64
 }
 
-// Slow reports that the function's own tail is such that averages of it hardly converge.
-func (a WeightedMean) Slow() bool { return a.Shape >= largestK }
+// Slow reports whether the function's own tail is so heavy that averages of it hardly converge.
+func (a WeightedMean) Slow() bool { return a.Shape >= maxK }
 
-// Times returns that of the function times x, which is positive.
+// Times returns the mean of the function times x > 0.
 func (a WeightedMean) Times(x float64) WeightedMean {
 	return WeightedMean{x * a.Value, x * a.StandardError, x * a.Deviation, x * a.Apart, x * a.Reach, a.Shape}
 }
 
-// Mean returns the self-normalised mean Σ w f / Σ w of a function's values and its
-// standard error by the delta method, and by what a tail may hold: that of the weights, of which
-// the function's values are those of the largest, or that of its own terms, such as a funnel's
+// Mean returns the self-normalised mean Σ w f / Σ w of a function's values. Its standard error is
+// that of the delta method, and what a tail may hold: the tail of the weights, where f is as for
+// the largest of them, or the tail of the function's own terms, which for example a funnel's
 // squares have whatever the weights are. Values of samples without weight do not count.
 func (w *Reweighing) Mean(f []float64) WeightedMean {
 	var a WeightedMean
@@ -196,7 +199,7 @@ func (w *Reweighing) Mean(f []float64) WeightedMean {
 		}
 	}
 	if low == high {
-		a.Value = low // without what its sum rounds
+		a.Value = low // without the rounding of the sum
 	}
 	var variance, squares, beyond, above float64
 	terms, own := make([]float64, len(f)), make([]float64, len(f)) // w |f − value|, and with w of 1 at most
@@ -220,10 +223,10 @@ func (w *Reweighing) Mean(f []float64) WeightedMean {
 		a.Reach = math.Sqrt(beyond / above)
 	}
 	tail := w.Unseen * a.Reach
-	if k, _ := stat.ParetoTail(terms); k > long {
-		tail = max(tail, slices.Max(terms)/(1-min(k, longest)))
+	if k, _ := stat.ParetoTail(terms); k > slowK {
+		tail = max(tail, slices.Max(terms)/(1-min(k, maxSlowK)))
 	}
-	if k, _ := stat.ParetoTail(own); k > long && slices.Max(own)*float64(len(f)) > farAbove*math.Sqrt(variance) {
+	if k, _ := stat.ParetoTail(own); k > slowK && slices.Max(own)*float64(len(f)) > outlier*math.Sqrt(variance) {
 		a.Shape = k
 	}
 	a.StandardError, a.Deviation = math.Hypot(math.Sqrt(squares), tail), math.Sqrt(variance)
@@ -231,7 +234,7 @@ func (w *Reweighing) Mean(f []float64) WeightedMean {
 	return a
 }
 
-// Variance is Mean of the variance.
+// Variance returns Mean of the squared distances from the function's mean.
 func (w *Reweighing) Variance(f []float64) WeightedMean {
 	mean := w.Mean(f).Value
 	squares := make([]float64, len(f))
@@ -241,7 +244,7 @@ func (w *Reweighing) Variance(f []float64) WeightedMean {
 	return w.Mean(squares)
 }
 
-// Widen takes for unseen a part of Z that is not less than what is, in all intervals that there are.
+// Widen raises Unseen to a part of Z, and widens all intervals by weights accordingly.
 func (e *Evaluation) Widen(unseen float64) {
 	w := e.Weights
 	if w == nil {
@@ -250,7 +253,7 @@ func (e *Evaluation) Widen(unseen float64) {
 	beyond := w.Widen(unseen)
 	for i := range e.Metrics {
 		switch m := &e.Metrics[i]; {
-		case m.Name == logZRow && !math.IsNaN(m.Interval[0]): // and not taken back
+		case m.Name == logZRow && !math.IsNaN(m.Interval[0]): // not withdrawn
 			m.Interval = around(m.Generated, w.LogZError)
 		case m.Reweighted != nil:
 			m.Reweighted.widen(beyond)
@@ -258,22 +261,21 @@ func (e *Evaluation) Widen(unseen float64) {
 	}
 }
 
-// Widen takes for unseen a part of Z that is not less than what is. It returns by how much in
-// quadrature it is more.
+// Widen raises Unseen to a part of Z, if that is more. It returns the increase in quadrature.
 func (w *Weights) Widen(unseen float64) (more float64) {
 	more = math.Sqrt(max(0, unseen*unseen-w.Unseen*w.Unseen))
 	w.Unseen, w.LogZError = max(w.Unseen, unseen), math.Hypot(w.LogZError, more)
 	return more
 }
 
-// widen adds what as large a part of Z beyond the largest weights may hold.
+// widen adds the error by a part of Z beyond the largest weights.
 func (r *Reweighted) widen(beyond float64) {
 	r.StandardError = math.Hypot(r.StandardError, beyond*r.Reach)
 	r.Interval = around(r.Value, r.StandardError)
 }
 
-// Withdraw takes back what the weights say, whose samples lack a part of the target: ln Z and
-// averages are then those of the rest, and their intervals hold nothing.
+// Withdraw removes the averages by weights and the interval of ln Z. It is for samples that lack a
+// part of the target: weights know only the rest of it.
 func (e *Evaluation) Withdraw(why string) {
 	if e.Weights == nil {
 		return
@@ -288,8 +290,8 @@ func (e *Evaluation) Withdraw(why string) {
 	}
 }
 
-// Reweigh adds what weights make of a row. Samples that all have the same value do not tell how
-// many of the target's have another: then there is no interval, nor where the average hardly converges.
+// Reweigh adds a row's average by weights. It has no interval where the average hardly converges,
+// or where all samples have one value: they do not tell how often the target has another.
 func (m *Metric) Reweigh(a WeightedMean) {
 	if a.StandardError == 0 || a.Slow() {
 		a.StandardError = math.NaN()
