@@ -12,7 +12,7 @@ import (
 // An Estimate is a mean with its standard error, 0 where it is exact.
 type Estimate struct{ Value, Uncertainty float64 }
 
-// Bins are N of equal width, the first and the last of which hold all beyond them.
+// Bins are N bins of equal width. The first and the last also hold all numbers beyond them.
 type Bins struct {
 	Origin, Width float64
 	N             int
@@ -26,12 +26,12 @@ func (b Bins) Of(x float64) int {
 // Centre returns the middle of a bin.
 func (b Bins) Centre(k int) float64 { return b.Origin + (float64(k)+0.5)*b.Width }
 
-// Scatter returns the mean of a number over groups of draws, which are independent of each
-// other, with its standard error by their scatter. A single group has all that there is.
-func Scatter(groups int, of func(group int) float64) Estimate {
+// Scatter returns the mean of a number over independent groups of draws, with its standard error
+// by their scatter. A single group is exact.
+func Scatter(groups int, value func(group int) float64) Estimate {
 	var m stat.Mean
 	for g := range groups {
-		m.Add(of(g))
+		m.Add(value(g))
 	}
 	if groups == 1 {
 		return Estimate{Value: m.Value()}
@@ -40,10 +40,10 @@ func Scatter(groups int, of func(group int) float64) Estimate {
 }
 
 // Scatters returns the means of n numbers over groups, and the mean of their standard errors.
-func Scatters(groups, n int, of func(group, k int) float64) (means []float64, uncertainty float64) {
+func Scatters(groups, n int, value func(group, k int) float64) (means []float64, uncertainty float64) {
 	means = make([]float64, n)
 	for k := range means {
-		e := Scatter(groups, func(g int) float64 { return of(g, k) })
+		e := Scatter(groups, func(g int) float64 { return value(g, k) })
 		means[k] = e.Value
 		uncertainty += e.Uncertainty / float64(n)
 	}
@@ -51,16 +51,16 @@ func Scatters(groups, n int, of func(group, k int) float64) (means []float64, un
 }
 
 // Moments returns the mean and the variance of a number over groups that drew it, as Scatter
-// does. A single group may have all numbers with their probabilities p, which else are equal.
+// does. A single group may hold all values of the number, with their probabilities p; else p is nil.
 func Moments(groups [][]float64, p []float64) (mean, variance Estimate) {
-	average := func(of func(x float64) float64) Estimate {
+	average := func(f func(x float64) float64) Estimate {
 		return Scatter(len(groups), func(g int) (sum float64) {
 			share := 1 / float64(len(groups[g]))
 			for i, x := range groups[g] {
 				if p != nil {
 					share = p[i]
 				}
-				sum += share * of(x)
+				sum += share * f(x)
 			}
 			return sum
 		})
@@ -69,14 +69,14 @@ func Moments(groups [][]float64, p []float64) (mean, variance Estimate) {
 	return mean, average(func(x float64) float64 { return (x - mean.Value) * (x - mean.Value) })
 }
 
-// BinsOf returns bins of about a quarter of a standard deviation around a mean, where values
-// on a grid lie in the middle of bins that hold as many of its points each.
+// BinsOf returns bins of about a quarter of a standard deviation around a mean. If the values lie
+// on a grid, bins are a whole number of its steps wide and begin half a step from its points.
 func BinsOf(values []float64, mean, deviation float64) Bins {
 	const perDeviation, reach = 4, 5
 	if deviation <= 1e-9*(1+math.Abs(mean)) {
 		return Bins{Origin: mean - 0.5, Width: 1, N: 1}
 	}
-	// The least distance of values, if all are multiples of it apart.
+	// The grid's step is the least distance of values, if all distances are multiples of it.
 	grid, some := math.Inf(1), slices.Sorted(slices.Values(values[:min(len(values), 1000)]))
 	for i := 1; i < len(some); i++ {
 		if d := some[i] - some[i-1]; d > 1e-6*deviation {
@@ -97,8 +97,8 @@ func BinsOf(values []float64, mean, deviation float64) Bins {
 	return Bins{Origin: low, Width: width, N: int(math.Ceil((mean+reach*deviation-low)/width)) + 1}
 }
 
-// Law returns the probabilities of the bins by the numbers that groups drew. A single group
-// may have all numbers with their probabilities p, which else are equal.
+// Law returns the probabilities of the bins by the numbers that groups drew. A single group may
+// hold all values of the number, with their probabilities p; else p is nil.
 func (b Bins) Law(groups [][]float64, p []float64) []Estimate {
 	shares := make([][]float64, len(groups))
 	for g, drawn := range groups {
@@ -119,8 +119,8 @@ func (b Bins) Law(groups [][]float64, p []float64) []Estimate {
 	return law
 }
 
-// Panel shows the law of a number in bins: that of the reference as bars, if
-// there is one, and the generated one as points with their 95 % intervals.
+// Panel shows the law of a number in bins: the reference's as bars, unless law is nil, and that of
+// counts of samples as points with their 95 % intervals.
 func (b Bins) Panel(law []Estimate, counts []float64, reference, generated, x, y string) figure.Panel {
 	panel := figure.Panel{X: figure.Axis{Label: x}, Y: figure.Axis{Label: y}}
 	bars := figure.Layer{Mark: figure.Bars, Role: figure.Target, Label: reference, Width: 0.8 * b.Width}
@@ -145,13 +145,13 @@ func (b Bins) Panel(law []Estimate, counts []float64, reference, generated, x, y
 	return panel
 }
 
-// Averages compares averages of many functions of a sample, of which sums are given, with
-// exact ones whose mean standard error is the uncertainty: the mean of |Δ|. variance is that
-// of a function whose exact average is given. The averages' errors depend on each other as
-// some samples say, of whose functions of(sample, i) is the value; of very many functions some
-// are looked at for that.
-func Averages(name string, exact, sums []float64, samples int, uncertainty float64, variance func(mean float64) float64, some int, of func(sample, i int) float64) Metric {
-	const looked, repeats = 256, 64
+// Averages compares the averages of many functions of a sample with exact ones, by the mean of
+// |Δ|. sums are the functions' sums over the samples, uncertainty is the mean standard error of
+// the exact averages, and variance gives a function's variance by its exact average. The errors
+// are correlated as the functions are: value(sample, i) is function i of one of the first drawn
+// samples. Of very many functions only a part is looked at for that.
+func Averages(name string, exact, sums []float64, samples int, uncertainty float64, variance func(mean float64) float64, drawn int, value func(sample, i int) float64) Metric {
+	const maxFunctions, maxDrawn = 256, 64
 	n := float64(samples)
 	m := Metric{Name: name, Uncertainty: uncertainty}
 	var floor float64
@@ -160,12 +160,12 @@ func Averages(name string, exact, sums []float64, samples int, uncertainty float
 		floor += stat.MeanAbsolute(math.Sqrt(max(0, variance(exact[i]))/n)) / float64(len(sums))
 	}
 	m.Generated = m.Error
-	stride := (len(sums) + looked - 1) / looked
+	stride := (len(sums) + maxFunctions - 1) / maxFunctions
 	var values [][]float64 // of the functions looked at, by sample
-	for k := range min(some, repeats) {
+	for k := range min(drawn, maxDrawn) {
 		var row []float64
 		for i := 0; i < len(sums); i += stride {
-			row = append(row, of(k, i)-sums[i]/n)
+			row = append(row, value(k, i)-sums[i]/n)
 		}
 		values = append(values, row)
 	}
@@ -178,7 +178,7 @@ func Averages(name string, exact, sums []float64, samples int, uncertainty float
 			}
 		}
 	}))
-	// The law is that of the mean, whose average is the floor.
+	// The mean of the law is the floor.
 	if average := stat.MeanOf(law).Value(); average > 0 {
 		law = law.Scale(floor / average)
 	}
@@ -187,16 +187,16 @@ func Averages(name string, exact, sums []float64, samples int, uncertainty float
 	return m.Judged(floor, law)
 }
 
-// Variation compares the law of counts: the total variation.
+// Variation compares the law of counts with the reference's, by the total variation.
 func Variation(name string, law []Estimate, counts []float64) Metric {
-	var p, of []float64
+	var p, possible []float64 // probabilities and counts of bins that are not empty
 	var samples, floor, mass float64
 	m := Metric{Name: name}
 	for i, e := range law {
 		samples += counts[i]
 		mass += e.Value
 		if e.Value > 0 || counts[i] > 0 {
-			p, of = append(p, e.Value), append(of, counts[i])
+			p, possible = append(p, e.Value), append(possible, counts[i])
 		}
 		m.Uncertainty += 0.5 * e.Uncertainty
 	}
@@ -205,7 +205,7 @@ func Variation(name string, law []Estimate, counts []float64) Metric {
 		floor += 0.5 * stat.MeanAbsoluteDeviation(int(samples), p[i])
 	}
 	null := stat.NewCounts(p, int(samples))
-	tv, _ := null.Distances(of)
+	tv, _ := null.Distances(possible)
 	m.Generated, m.Error, m.Interval = tv.Value, tv.Value, tv.Share()
 	return m.Judged(floor, null.Variation)
 }

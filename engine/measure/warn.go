@@ -10,30 +10,23 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// Tolerated is how many times the sampling floor an error may be, alarm with what
-// probability one of a table's errors may be called far by chance, and Plain how many
-// standard errors what weights say must be off.
 const (
-	Tolerated = 3
-	alarm     = 0.001
-	Plain     = 4
+	Tolerated = 3     // sampling floors that an error may have
+	Plain     = 4     // standard errors from which on a difference by weights is no chance
+	alarm     = 0.001 // probability that some error of a table is called far by chance
+	rounding  = 1e-6  // error that float32 may make
 )
 
-// rounding is what float32 leaves of a figure, of which no error is the generator's.
-const rounding = 1e-6
-
-// Inexact and Unknown begin the warnings that say with what else errors are compared
-// than with exact values, and which with nothing. They are none of the generator.
+// These begin warnings about the reference, not about the generator.
 const (
-	Inexact = "there is no exact reference "
-	Unknown = "no reference: "
-	// Unsettled is that for chains that do not agree with each other.
-	Unsettled = Unknown + "the reference chains have not converged "
+	Inexact   = "there is no exact reference "                       // errors are compared with estimates
+	Unknown   = "no reference: "                                     // errors are compared with nothing
+	Unsettled = Unknown + "the reference chains have not converged " // chains do not agree with each other
 )
 
-// Floors returns the error in units of the expected error of as many exact samples,
-// which are compared with the same reference: what that is off by is in theirs, too.
-// An error that rounding may make is 0.
+// Floors returns the error in units of the expected error of as many exact samples. These would be
+// compared with the same reference, so their error includes its uncertainty. An error that rounding
+// may make is 0.
 func (m *Metric) Floors() float64 {
 	if m.Relative && m.Error < rounding || !m.Relative && m.Error < rounding*max(1, math.Abs(m.Exact)) {
 		return 0
@@ -41,11 +34,11 @@ func (m *Metric) Floors() float64 {
 	return m.Error / math.Hypot(m.Floor, stat.MeanAbsolute(m.Uncertainty))
 }
 
-// far reports an error, of a table of so many, that is not chance: infinite, or more than three
-// floors, which a law that is narrow exceeds without being off by much, and more than one of a
-// thousand tables of exact samples has anywhere. Three floors by themselves are no contradiction:
-// of ten averages of exact samples one exceeds them in a sixth of the tables, of thirty in two of
-// five. Nothing is far from a reference that has not settled.
+// far reports whether an error in a table of a number of rows is not chance. It is infinite; or it
+// is more than Tolerated floors, since small errors with a narrow law do not matter, and more than
+// any error in 999 of 1000 tables of exact samples. Tolerated floors alone are no contradiction:
+// some error exceeds them in a sixth of the tables with ten averages of exact samples, and in two
+// of five tables with thirty. Nothing is far from a reference that has not settled.
 func (m *Metric) far(rows int) bool {
 	if m.Unsettled || math.IsInf(m.Error, 0) || !(m.Floor > 0) {
 		return !m.Unsettled && math.IsInf(m.Error, 0)
@@ -53,9 +46,9 @@ func (m *Metric) far(rows int) bool {
 	return m.Floors() > Tolerated && m.Floors() > m.chance(alarm/float64(rows))
 }
 
-// explained reports whether an error beside an exact reference is chance for the most part: the
-// average by weights is within what is tolerated of the reference, and of that of the samples as
-// drawn, with which it shares the chance.
+// explained reports whether an error beside an exact reference is mostly chance. The average by
+// weights must be within Tolerated floors of the reference, and within as many of the average
+// without weights, with which it shares the chance.
 func (m *Metric) explained() bool {
 	if m.Reweighted == nil || m.Uncertainty > 0 || m.Unsettled || !(m.Floor > 0) || math.IsInf(m.Error, 0) {
 		return false
@@ -68,8 +61,8 @@ func (m *Metric) explained() bool {
 	return r.Error <= Tolerated*m.Floor && difference*scale <= Tolerated*m.Floor
 }
 
-// chance returns how many floors an error of exact samples exceeds with a probability of
-// level: that of an average exactly, another as far out as its 95 % are.
+// chance returns how many floors an error of exact samples exceeds with a probability of level. It
+// is exact for an average. Other laws are extended from their 95 % quantile like a normal one.
 func (m *Metric) chance(level float64) float64 {
 	if len(m.Law) == 0 {
 		return m.Law.Quantile(1-level, 1)
@@ -78,9 +71,9 @@ func (m *Metric) chance(level float64) float64 {
 	return 1 + (m.Quantile/m.Floor-1)*stat.NormalQuantile(1-level)/stat.NormalQuantile(at)
 }
 
-// biased returns by how many times the expected error of as many exact samples a figure as
-// drawn differs from that by weights, and by how much, as an Error; 0 where that may be
-// chance. Weights that contradict an exact reference are not asked.
+// biased returns the difference between a figure as drawn and by weights, in floors and as an
+// Error. Both are 0 where the difference may be chance, and where the weights contradict an exact
+// reference.
 func (m *Metric) biased() (floors, difference float64) {
 	if m.Reweighted == nil || !(m.Floor > 0) {
 		return 0, 0
@@ -104,14 +97,14 @@ func (m *Metric) biased() (floors, difference float64) {
 
 func (e *Evaluation) weightsTrusted() bool { return e.Weights != nil && e.Weights.Trusted() }
 
-// far reports whether an error of the table is neither chance nor explained.
+// far reports whether an error of the table is neither chance nor explained by weights.
 func (e *Evaluation) far(m *Metric) bool {
 	return m.far(len(e.Metrics)) && !(e.weightsTrusted() && m.explained())
 }
 
-// Refuted says why the samples are not the target's: modes are missing, or errors are far
-// from an exact reference, or from what trusted weights make of the samples. A reference
-// that is not known exactly may be to blame itself, and refutes nothing.
+// Refuted says why the samples are not the target's. Modes are missing, figures are far from an
+// exact reference, or averages differ from those by trusted weights. A reference that is not exact
+// may itself be wrong, so it refutes nothing.
 func (e *Evaluation) Refuted() (why []string) {
 	why = slices.Clone(e.Lost)
 	for _, m := range e.Metrics {
@@ -124,7 +117,7 @@ func (e *Evaluation) Refuted() (why []string) {
 	return why
 }
 
-// against names an error, and that of as many exact samples.
+// against names the metric, its error, and the error of as many exact samples.
 func (m *Metric) against() string {
 	if !number.Finite(m.Error) {
 		return m.Name + " (infinite)"
@@ -132,8 +125,8 @@ func (m *Metric) against() string {
 	return fmt.Sprintf("%s (%s where as many exact samples have %s, %.1f times that)", m.Name, m.figure(m.Error), m.figure(m.Error/m.Floors()), m.Floors())
 }
 
-// Warn adds to an evaluation's warnings which metrics are far from their reference,
-// and which have none.
+// Warn adds warnings about weights that cannot be used and metrics that are far from their
+// reference, differ from their average by weights, or have no reference.
 func (e *Evaluation) Warn() {
 	switch neither := "by weights there are neither ln Z nor averages: "; {
 	case len(e.Lost) > 0:
