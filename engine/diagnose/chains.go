@@ -15,36 +15,36 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// A chainResult is what chains tell of all observables.
+// A chainResult is what the independent chains show.
 type chainResult struct {
 	Chains
 	summaries   []stat.ChainSummary // of the columns
-	climbs      []bool              // ln π of a chain rose, or stayed, over the draws
+	climbs      []bool              // by chain: whether ln π rose, or stayed, over its draws
 	trace       trace
 	coordinates profile // of vectors
 }
 
-// chains runs them, and doubles the steps between draws until they agree with each
-// other. Every run burns in for half as long again as it is, from where the one
-// before ended, that of a glance too.
+// chains runs independent chains, and doubles the steps between draws until they agree with each
+// other. Every run begins where the one before ended, that of a glance too. Before its draws it
+// burns in for half as many steps as these take.
 func (d *diagnosis) chains(ctx context.Context) error {
 	within, cancel := d.deadline(ctx, 1)
 	defer cancel()
 	n, draws := d.options.Chains, d.options.Draws
 	var err error
-	if d.chained == nil {
-		if d.chained, err = d.observer.Chains(d.params, n); err != nil {
+	if d.chainWalk == nil {
+		if d.chainWalk, err = d.observer.Chains(d.params, n); err != nil {
 			return err
 		}
-		if v, ok := d.chained.(chains.VectorWalk); ok {
+		if v, ok := d.chainWalk.(chains.VectorWalk); ok {
 			v.Shape(d.options.First + uint64(d.options.Samples))
 		}
 	}
-	w, steps := d.chained, 0
+	w, steps := d.chainWalk, 0
 	d.visits = make([]visits, n)
 	if d.glance {
-		if steps, d.home, err = d.approach(within, w.(chains.VectorWalk), 8, prospectSteps, d.patient, func(came []bool) {
-			if d.weight != nil {
+		if steps, d.arrived, err = d.approach(within, w.(chains.VectorWalk), 8, prospectSteps, d.patient, func(came []bool) {
+			if d.weights != nil {
 				d.observe(w, n)
 				d.visit(came)
 			}
@@ -92,19 +92,19 @@ func (d *diagnosis) chains(ctx context.Context) error {
 	return nil
 }
 
-// Visits are of one chain.
+// visits counts the observed states of one chain.
 type visits struct {
-	states int     // that were observed
-	beyond float64 // Σ (1 − w_max/w)₊ over them, with the largest weight of all samples, measured ones too
+	states int
+	beyond float64 // Σ (1 − w_max/w)₊ over them; w_max is the largest weight of all samples
 }
 
-// visit counts the states of chains that were observed last, of those chains that came to where
-// samples are.
+// visit counts the states that were observed last, of those chains that have come to where samples
+// are.
 func (d *diagnosis) visit(came []bool) {
-	if d.weight == nil {
+	if d.weights == nil {
 		return
 	}
-	stride, weight, largest := len(d.all), slices.Index(d.all, engine.LogWeight), slices.Max(d.logs)
+	stride, weight, largest := len(d.observables), slices.Index(d.observables, engine.LogWeight), slices.Max(d.logs)
 	if e := d.options.Evaluation; e != nil && e.Weights != nil {
 		largest = max(largest, e.Weights.LogZ+math.Log(e.Weights.Largest))
 	}
@@ -113,42 +113,42 @@ func (d *diagnosis) visit(came []bool) {
 			continue
 		}
 		d.visits[i].states++
-		if l := d.seen[i*stride+weight]; l > largest {
+		if l := d.observed[i*stride+weight]; l > largest {
 			d.visits[i].beyond -= math.Expm1(largest - l)
 		}
 	}
 }
 
-// widen takes for a part of Z that samples do not see what of π is beyond q times their largest
-// weight, E[(1 − largest/w)₊] over the chains' states.
+// widen widens all errors by weights. The part of Z that samples do not see is taken to be that of π
+// beyond q times the largest weight: E[(1 − w_max/w)₊] over the chains' states.
 func (d *diagnosis) widen() {
 	var all visits
 	for _, v := range d.visits {
 		all.states, all.beyond = all.states+v.states, all.beyond+v.beyond
 	}
-	if d.weight == nil || all.beyond == 0 {
+	if d.weights == nil || all.beyond == 0 {
 		return
 	}
 	d.chain.Unseen = all.beyond / float64(all.states)
-	more := d.weight.Widen(d.chain.Unseen)
-	for j := range d.shift {
-		s := &d.shift[j]
+	more := d.weights.Widen(d.chain.Unseen)
+	for j := range d.shifts {
+		s := &d.shifts[j]
 		s.standardError = math.Hypot(s.standardError, more*s.reach)
 	}
 }
 
-// A trace is where the n states of a walk were, draw by draw: as they move, their ln π and their
-// columns. It has no coordinates of states that have none, or would take too much memory.
+// A trace records the n states of a walk, draw by draw. It has no x and logs where states are no
+// vectors or would take more than traceBytes.
 type trace struct {
 	n       int
-	x       []float32
-	logs    []float64
-	columns []float64
+	x       []float32 // coordinates in which the states move, [draws][n][d]
+	logs    []float64 // ln π, [draws][n]
+	columns []float64 // [draws][n][width]
 }
 
 const traceBytes = 1 << 27
 
-// add adds a draw, of so many.
+// add adds a draw. draws is the number that there will be.
 func (t *trace) add(w chains.Walk, columns []float64, draws int) {
 	t.columns = append(t.columns, columns...)
 	if v, ok := w.(chains.VectorWalk); ok && 4*draws*len(v.Moving()) <= traceBytes {
@@ -156,25 +156,25 @@ func (t *trace) add(w chains.Walk, columns []float64, draws int) {
 	}
 }
 
-// thin reports whether the places of some of the states, which the generator hardly draws, hold
-// too little for averages of the samples to show it.
-func (d *diagnosis) thin(t *trace, which []int) bool {
-	if len(t.logs) == 0 || len(which) == 0 {
+// thin reports whether the places of some of a trace's states hold too little of the target to show
+// in averages of the samples. The generator hardly draws these states.
+func (d *diagnosis) thin(t *trace, states []int) bool {
+	if len(t.logs) == 0 || len(states) == 0 {
 		return false
 	}
 	means, deviations := make([]float64, d.width), make([]float64, d.width)
 	for j := range means {
 		means[j], deviations[j] = d.moments(j, 0)
 	}
-	places, dim := make([]measure.Place, len(which)), len(t.x)/len(t.logs)
-	for i, c := range which {
+	places, dim := make([]measure.Place, len(states)), len(t.x)/len(t.logs)
+	for i, c := range states {
 		p := &places[i]
 		p.Above = math.Inf(-1)
 		for ; c < len(t.logs); c += t.n {
 			for _, v := range t.x[c*dim : (c+1)*dim] {
 				p.X = append(p.X, float64(v))
 			}
-			p.LogPi, p.Above = append(p.LogPi, t.logs[c]), max(p.Above, t.logs[c]-d.typical)
+			p.LogPi, p.Above = append(p.LogPi, t.logs[c]), max(p.Above, t.logs[c]-d.meanLogPi)
 			for j, column := range d.columns {
 				if deviations[j] > 0 && !column.squared && d.names[j] != logDensity {
 					p.Away = max(p.Away, math.Abs(t.columns[c*d.width+j]-means[j])/deviations[j])
@@ -186,13 +186,13 @@ func (d *diagnosis) thin(t *trace, which []int) bool {
 	if e := d.options.Evaluation; e != nil {
 		samples = max(samples, e.Samples)
 	}
-	return measure.Thin(d.weight.Missing(places), samples)
+	return measure.Thin(d.weights.Missing(places), samples)
 }
 
 func (d *diagnosis) runChains(ctx context.Context, w chains.Walk, between int) (*chainResult, error) {
 	n, draws := d.options.Chains, d.options.Draws
 	seen, likely, came := trace{n: n}, []float64(nil), slices.Repeat([]bool{true}, n)
-	if !d.glance { // of whose way the second half counts
+	if !d.glance { // a glance counts the second half of the chains' way
 		clear(d.visits)
 	}
 	var at located
@@ -207,7 +207,7 @@ func (d *diagnosis) runChains(ctx context.Context, w chains.Walk, between int) (
 		}
 		seen.add(w, d.observe(w, n), draws)
 		d.visit(came)
-		likely = append(likely, d.likely...)
+		likely = append(likely, d.logPi...)
 		if x, dim := coordinates(w, n); x != nil {
 			at.add(x, dim, d.center)
 		}
@@ -219,38 +219,38 @@ func (d *diagnosis) runChains(ctx context.Context, w chains.Walk, between int) (
 	}
 	c.climbs = climbs(likely, n)
 	for i, on := range c.climbs {
-		if on && d.likely[i] < d.lowest {
+		if on && d.logPi[i] < d.lowLogPi {
 			d.visits[i] = visits{}
 		}
 	}
-	c.Mixed = c.RHat < mixedRHat && c.EffectiveSize >= leastSize
+	c.Mixed = c.RHat < maxRHat && c.EffectiveSize >= minEffectiveSize
 	return c, nil
 }
 
-// approach lets chains move, so many steps at once, until each, but for one in a hundred, has been
-// where ln π is as high as of samples, or through all of most steps, or until work ends. It returns
-// the steps, and whether they have been there. visit is told, at times in the second half of most,
-// which have.
-func (d *diagnosis) approach(ctx context.Context, w chains.VectorWalk, piece, most int, all bool, visit func(came []bool)) (steps int, home bool, err error) {
+// approach lets chains move, piece steps at once, until 99 of 100 have been where ln π is as high as
+// that of samples; if all, until maxSteps; or until no moves are left. It returns the steps, and
+// whether those chains have been there. In the second half of maxSteps visit is told at times which
+// have.
+func (d *diagnosis) approach(ctx context.Context, w chains.VectorWalk, piece, maxSteps int, all bool, visit func(came []bool)) (steps int, near bool, err error) {
 	came := make([]bool, len(w.LogDensities()))
-	for ; (all || !home) && steps < most && err == nil && d.afford(1, piece*len(came)); steps += piece {
+	for ; (all || !near) && steps < maxSteps && err == nil && d.afford(1, piece*len(came)); steps += piece {
 		err = w.Advance(ctx, piece)
 		away := 0
 		for i, v := range w.LogDensities() {
-			if came[i] = came[i] || v >= d.lowest; !came[i] {
+			if came[i] = came[i] || v >= d.lowLogPi; !came[i] {
 				away++
 			}
 		}
-		home = 100*away < len(came)
-		if visit != nil && 2*steps >= most && steps/piece%4 == 0 {
+		near = 100*away < len(came)
+		if visit != nil && 2*steps >= maxSteps && steps/piece%4 == 0 {
 			visit(came)
 		}
 	}
-	return steps, home, err
+	return steps, near, err
 }
 
-// climbs reports, of each chain, whether ln π in the second half of its draws was on average no
-// lower than ever in the first: of one that is on its way, or cannot move.
+// climbs reports of each chain whether the mean ln π of the second half of its draws is no lower than
+// the highest of the first half. Such a chain is on its way, or cannot move.
 func climbs(likely []float64, chains int) []bool {
 	climbs, half := make([]bool, chains), len(likely)/chains/2
 	for i := range climbs {
@@ -273,30 +273,30 @@ func climbs(likely []float64, chains int) []bool {
 // weight is beyond all that the generator's density accounts for, however many are near. A chain
 // that still climbs, below the samples, tells nothing.
 func (d *diagnosis) far() (count int, beyond []int) {
-	if d.chain.Mixed && d.weight == nil {
+	if d.chain.Mixed && d.weights == nil {
 		return 0, nil
 	}
-	stride, samples, scale := len(d.all), []float64(nil), []float64(nil)
+	stride, samples, scale := len(d.observables), []float64(nil), []float64(nil)
 	ends := make([]float64, d.options.Chains*stride)
 	if d.chain.Mixed {
-		d.chained.Observe(ends)
+		d.chainWalk.Observe(ends)
 	} else {
 		samples, ends, scale = d.ends()
 	}
-	settled, logs, likely := ends[:0:0], []float64(nil), d.likelihoods(d.chained, ends)
+	settled, logs, likely := ends[:0:0], []float64(nil), d.logDensities(d.chainWalk, ends)
 	var which []int
 	for i := 0; i < len(ends); i += stride {
-		if d.chain.climbs[i/stride] && likely[i/stride] < d.lowest {
+		if d.chain.climbs[i/stride] && likely[i/stride] < d.lowLogPi {
 			continue
 		}
 		settled = append(settled, ends[i:i+stride]...)
-		if d.weight != nil {
-			logs = append(logs, ends[i+slices.Index(d.all, engine.LogWeight)])
+		if d.weights != nil {
+			logs = append(logs, ends[i+slices.Index(d.observables, engine.LogWeight)])
 			which = append(which, i/stride)
 		}
 	}
-	if d.weight != nil {
-		for _, i := range largest(logs, d.weight.Beyond(logs)) {
+	if d.weights != nil {
+		for _, i := range largest(logs, d.weights.Beyond(logs)) {
 			beyond = append(beyond, which[i])
 		}
 	}
@@ -307,29 +307,29 @@ func (d *diagnosis) far() (count int, beyond []int) {
 	return apart(settled, samples[:probes], samples[probes:], scale), beyond
 }
 
-// largest returns where the n largest values are.
+// largest returns the indices of the n largest values.
 func largest(values []float64, n int) []int {
 	order := make([]int, len(values))
 	floats.Argsort(slices.Clone(values), order)
 	return order[len(order)-n:]
 }
 
-// unvisited returns the share of the samples that are where no chain ended near.
+// unvisited returns the share of the samples that no chain ended near.
 func (d *diagnosis) unvisited() float64 {
 	samples, ends, scale := d.ends()
-	probes := max(1, d.options.Chains/8) * len(d.all)
+	probes := max(1, d.options.Chains/8) * len(d.observables)
 	return float64(apart(samples, ends[:probes], ends[probes:], scale)) / float64(d.options.Samples)
 }
 
-// ends returns the observables of walked samples and of chains where they ended, and
-// what makes standard deviations of samples of them.
+// ends returns the observables of samples and of chains after their last steps. scale turns
+// observables into units of the samples' standard deviations.
 func (d *diagnosis) ends() (samples, ends, scale []float64) {
-	stride := len(d.all)
+	stride := len(d.observables)
 	samples, ends = make([]float64, d.options.Samples*stride), make([]float64, d.options.Chains*stride)
-	d.walked.Observe(samples)
-	d.chained.Observe(ends)
+	d.sampleWalk.Observe(samples)
+	d.chainWalk.Observe(ends)
 	scale = make([]float64, stride)
-	for j, name := range d.all {
+	for j, name := range d.observables {
 		var m stat.Mean
 		for i := j; i < len(samples); i += stride {
 			if number.Finite(samples[i]) {
@@ -346,8 +346,8 @@ func (d *diagnosis) ends() (samples, ends, scale []float64) {
 	return samples, ends, scale
 }
 
-// apart counts the points whose distance to the nearest of others is more than twice the
-// largest of probes of the same law.
+// apart counts the points whose distance to the nearest of others is more than twice the largest
+// such distance of probes. probes and others have the same law.
 func apart(points, probes, others, scale []float64) (count int) {
 	stride := len(scale)
 	var typical float64
@@ -380,7 +380,7 @@ func nearest(point, others, scale []float64) float64 {
 	return least
 }
 
-// compare holds the samples' mean at a stage against the chains'.
+// compare compares the samples' mean at a stage with the chains'.
 func (d *diagnosis) compare(j, stage int) *Comparison {
 	if d.chain == nil {
 		return nil
@@ -400,8 +400,8 @@ func (d *diagnosis) compare(j, stage int) *Comparison {
 	return c
 }
 
-// disagree returns the mean at a stage that is farthest from the chains', of observables off by
-// what counts or of coordinates, and whether it is too far for chance.
+// disagree returns the mean at a stage that is farthest from the chains', and whether it is too far
+// for chance. Observables take part if they are off by an error that counts.
 func (d *diagnosis) disagree(stage int) (worst gap, beyond bool) {
 	if worst, beyond = d.away(stage); beyond {
 		return worst, true

@@ -10,35 +10,35 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// Observables name the first coordinates of a vector, and a sum hides what is wrong with one
-// of a hundred. If chains mix, they are compared with the samples by the mean of every
-// coordinate, and by its mean squared distance from the samples' mean as drawn.
+// Observables name only the first coordinates of a vector, and a sum over all hides an error of one
+// in a hundred. So chains that mix are compared with the samples by every coordinate: by its mean
+// and by its mean squared distance from the samples' mean as drawn.
 
-// fewCoordinates are all observables themselves.
-const fewCoordinates = 8
+// fewCoordinates is the number of coordinates up to which all are observables.
+const maxObserved = 8
 
-// A moment is a mean with its standard error and the standard deviation of single states. A
-// profile is those of all coordinates, and then of their squared distances.
-type (
-	moment  struct{ mean, standardError, deviation float64 }
-	profile []moment
-)
+// A moment is a mean with its standard error and the standard deviation of single states.
+type moment struct{ mean, standardError, deviation float64 }
 
-// coordinates returns those of a walk's states, nil if they are no vectors or of few
-// coordinates.
+// A profile holds the moments of the d coordinates, then those of their squared distances.
+type profile []moment
+
+// coordinates returns the coordinates of a walk's states, [states][dim]. It returns nil if the
+// states are no vectors, or if observables name all coordinates.
 func coordinates(w chains.Walk, states int) (x []float32, dim int) {
 	v, ok := w.(chains.VectorWalk)
 	if !ok {
 		return nil, 0
 	}
 	x = v.Coordinates()
-	if dim = len(x) / states; dim <= fewCoordinates {
+	if dim = len(x) / states; dim <= maxObserved {
 		return nil, 0
 	}
 	return x, dim
 }
 
-// spins returns those of a walk's states, nil if they are none, or many: no observable is one of them.
+// spins returns the spins of a walk's states, [states][spins]. It returns nil if the states have
+// none or too many.
 func (d *diagnosis) spins(w chains.Walk, states int) ([]float32, error) {
 	s, ok := d.observer.(engine.Sampler)
 	if !ok || s.Formats()[0].Name != "spins" || s.Formats()[0].RowBytes >= chains.ManyCoordinates {
@@ -57,7 +57,7 @@ func (d *diagnosis) spins(w chains.Walk, states int) ([]float32, error) {
 
 // locate keeps the profile of samples at a stage of their walk.
 func (d *diagnosis) locate() {
-	x, dim := coordinates(d.walked, d.options.Samples)
+	x, dim := coordinates(d.sampleWalk, d.options.Samples)
 	if x == nil {
 		return
 	}
@@ -84,11 +84,11 @@ func (d *diagnosis) locate() {
 	d.profiles = append(d.profiles, p)
 }
 
-// A located sums the coordinates of chains over their draws.
+// A located sums the coordinates of chains over their draws, and their squared distances.
 type located struct {
 	draws int
-	sums  []float64 // [chains][2·dim], as of profile
-	all   []stat.Mean
+	sums  []float64   // of each chain, [chains][2·dim]
+	all   []stat.Mean // of all chains, [2·dim]
 }
 
 // add adds a draw.
@@ -107,7 +107,7 @@ func (l *located) add(x []float32, dim int, center []float64) {
 	}
 }
 
-// profile returns that of the chains, whose errors are those of as many independent means.
+// profile returns the moments of the chains. Errors take each chain's mean for one independent number.
 func (l *located) profile() (p profile) {
 	width := len(l.all)
 	for j := range width {
@@ -123,13 +123,13 @@ func (l *located) profile() (p profile) {
 // A gap is how far a mean of samples is from that of the chains.
 type gap struct {
 	name                         string
-	mean, chains, standardError  float64 // the latter of the chains'
+	mean, chains, standardError  float64 // the samples' mean; the chains', with its standard error
 	deviation, deviationOfChains float64
 	z                            float64
 }
 
-// away returns the largest of the coordinates' at a stage, and whether it is too far for
-// chance.
+// away returns the coordinate whose mean at a stage is farthest from the chains', and whether it is
+// too far for chance.
 func (d *diagnosis) away(stage int) (worst gap, beyond bool) {
 	if d.chain == nil || d.chain.coordinates == nil {
 		return worst, false

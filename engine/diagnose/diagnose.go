@@ -19,16 +19,16 @@ import (
 // Levels of the tests.
 const (
 	familywise = 1e-3 // of a false alarm, of all tests of one kind together
-	// A mean whose S from M steps to the last is larger has not settled at M: less than
-	// the alarm's, so that what is left cannot be seen, and beyond it by chance in one
-	// of some thousand tests, which errs on the side of more steps.
-	unsettled  = 3.5
-	forgotten  = 0.1  // memory below which samples have forgotten where they began
-	remembered = 0.5  // and above which something is not crossed
-	mixedRHat  = 1.02 // largest of chains that tell the same
-	leastSize  = 400  // effective size of chains that tell anything
-	stateBytes = 1 << 28
-	glanced    = 2 // steps of samples whose weights are level, which show all that moves do
+	// maxSettledS is the largest |S| from M steps to the last of a mean that has settled at M. It is
+	// less than the alarm's, so no drift that is left can be seen. Chance exceeds it in one of some
+	// thousand tests, which errs on the side of more steps.
+	maxSettledS      = 3.5
+	maxForgotten     = 0.1  // memory below which samples have forgotten where they began
+	minRemembered    = 0.5  // and above which something is not crossed
+	maxRHat          = 1.02 // largest of chains that tell the same
+	minEffectiveSize = 400  // effective size of chains that tell anything
+	stateBytes       = 1 << 28
+	glanceSteps      = 2 // steps of samples whose weights are level, which show all that moves do
 )
 
 // Run diagnoses the generator with parameters params of a system that is an
@@ -43,10 +43,10 @@ func Run(ctx context.Context, system engine.System, params []float32, o Options)
 	}
 	if s, ok := system.(engine.Sampler); ok {
 		if most := stateBytes / max(1, s.Formats()[0].RowBytes); most < o.Samples {
-			o.Samples = max(leastSamples, most)
+			o.Samples = max(minSamples, most)
 		}
 	}
-	d := &diagnosis{observer: observer, params: params, options: o, all: observer.Observables(), start: time.Now()}
+	d := &diagnosis{observer: observer, params: params, options: o, observables: observer.Observables(), start: time.Now()}
 	_, vectors := observer.(chains.Prospector)
 	if vectors {
 		var err error
@@ -57,13 +57,13 @@ func Run(ctx context.Context, system engine.System, params []float32, o Options)
 	if vectors && o.Need && o.Evaluation != nil && o.Evaluation.Weights != nil &&
 		(o.Evaluation.Weights.Level() || !d.cheap && o.Evaluation.Weights.Trusted() && o.Evaluation.Weights.Ample()) {
 		glance := *d
-		glance.options.Samples, glance.options.Draws, glance.glance = max(leastSamples, o.Samples/2), 8, true
-		all := glanced*glance.options.Samples + prospectSteps*(o.Chains+prospectors)
+		glance.options.Samples, glance.options.Draws, glance.glance = max(minSamples, o.Samples/2), 8, true
+		all := glanceSteps*glance.options.Samples + prospectSteps*(o.Chains+prospectors)
 		glance.patient = d.cheap && (o.Moves == 0 || o.Moves >= all)
-		if r, err := glance.run(ctx); err != nil || r.Verdict == Trustworthy && glance.home {
+		if r, err := glance.run(ctx); err != nil || r.Verdict == Trustworthy && glance.arrived {
 			return r, err
 		}
-		d.chained, d.many = glance.chained, glance.many // what they have met is not lost
+		d.chainWalk, d.many = glance.chainWalk, glance.many // what they have met is not lost
 	}
 	return d.run(ctx)
 }
@@ -89,42 +89,46 @@ func (d *diagnosis) run(ctx context.Context) (*Report, error) {
 
 // A diagnosis is one under way.
 type diagnosis struct {
-	observer chains.Observer
-	params   []float32
-	options  Options
-	all      []string // the observer's observables
-	start    time.Time
-	moves    int // of all states so far
-	glance   bool
-	cheap    bool // the target is within the process
-	patient  bool // the chains of a glance take all steps: it is cheap, and moves are left for those from far away
-	home     bool // in a glance, all chains have come to where samples are
+	observer    chains.Observer
+	params      []float32
+	options     Options
+	observables []string // the observer's
+	start       time.Time
+	moves       int  // of all states so far
+	glance      bool // it looks at a part of the moves first
+	cheap       bool // the target is computed within the process
+	patient     bool // a glance's chains take all steps: the target is cheap and enough moves are left
+	arrived     bool // in a glance, all chains have come to where samples are
 
-	columns []column // what is judged
-	names   []string // of the columns
-	width   int      // their number
-	steps   []int    // of the stages of the walk, 0 first
-	stages  [][]float64
-	logs    []float64 // ln w of the samples as drawn, nil if that is not known
-	seen    []float64 // observables of the states that were observed last
-	likely  []float64 // and their likelihoods
-	lowest  float64   // what few samples as drawn lie below
-	typical float64   // and their mean
-	walked  chains.Walk
-	chained chains.Walk
-	limits  []string
+	columns []column    // what is judged
+	names   []string    // of the columns
+	width   int         // their number
+	steps   []int       // of the samples at the stages of their walk, 0 first
+	stages  [][]float64 // the samples' columns at these, [samples][width]
+	logs    []float64   // ln w of the samples as drawn, nil if the density is not known
+	limits  []string    // what was cut short
 
-	center   []float64 // of the samples as drawn, of vectors
-	spots    []float32 // coordinates of the samples that are weighed, nil where these are few or many; or spins
-	profiles []profile // of their coordinates at the stages
+	observed []float64 // observables of the states that were observed last
+	logPi    []float64 // of these states, nil where it is not observed
+	// Of the samples as drawn: the ln π that the share lowShare of them lie below, and the mean.
+	lowLogPi, meanLogPi float64
 
-	chain  *chainResult
-	visits []visits // of the chains
-	found  *Prospect
-	few    *Weights // of the samples that walk
-	weight *Weights // of these and more
-	many   *multitude
-	shift  []shift // of each column and coordinate, by the weights
+	sampleWalk chains.Walk // the samples that take steps
+	chainWalk  chains.Walk // the independent chains
+
+	center []float64 // of a vector's samples as drawn, [d]
+	// spots are the coordinates of the samples that are weighed, or their spins. They are nil where
+	// all are observables, or where there are too many.
+	spots    []float32
+	profiles []profile // of the samples' coordinates at the stages
+
+	chain       *chainResult
+	visits      []visits // of the chains
+	found       *Prospect
+	walkWeights *Weights // of the samples that take steps
+	weights     *Weights // of these and more
+	many        *multitude
+	shifts      []shift // of each column and coordinate, by the weights
 }
 
 // A column is an observable, or its squared distance from where its mean was as drawn,
@@ -143,8 +147,8 @@ const spread = "_spread"
 
 // choose makes the columns from the values of samples as drawn.
 func (d *diagnosis) choose(values []float64) {
-	stride := len(d.all)
-	for j, name := range d.all {
+	stride := len(d.observables)
+	for j, name := range d.observables {
 		if name == engine.LogWeight {
 			d.keepLogs(values)
 			continue
@@ -191,8 +195,8 @@ func (c *column) value(v float64) float64 {
 }
 
 // take returns the columns of values of all observables.
-func (d *diagnosis) take(values []float64) []float64 {
-	stride := len(d.all)
+func (d *diagnosis) columnsOf(values []float64) []float64 {
+	stride := len(d.observables)
 	taken := make([]float64, len(values)/stride*d.width)
 	for i := range len(values) / stride {
 		for j := range d.columns {
@@ -204,19 +208,19 @@ func (d *diagnosis) take(values []float64) []float64 {
 
 // observe returns the columns of a walk's states.
 func (d *diagnosis) observe(w chains.Walk, states int) []float64 {
-	values := make([]float64, states*len(d.all))
-	if d.columns != nil && d.weight == nil {
+	values := make([]float64, states*len(d.observables))
+	if d.columns != nil && d.weights == nil {
 		w.ObserveUnweighted(values)
 	} else {
 		w.Observe(values)
 	}
-	d.seen = values
-	d.likely = d.likelihoods(w, values)
+	d.observed = values
+	d.logPi = d.logDensities(w, values)
 	if d.columns == nil {
 		d.choose(values)
-		d.lowest, d.typical = low(d.likely), floats.Sum(d.likely)/float64(states)
+		d.lowLogPi, d.meanLogPi = low(d.logPi), floats.Sum(d.logPi)/float64(states)
 	}
-	return d.take(values)
+	return d.columnsOf(values)
 }
 
 // deadline returns a context for a share of the time.
@@ -249,7 +253,7 @@ func (d *diagnosis) walk(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.walked = w
+	d.sampleWalk = w
 	look := func(steps int) {
 		d.stages = append(d.stages, d.observe(w, d.options.Samples))
 		d.steps = append(d.steps, steps)
@@ -280,7 +284,7 @@ func (d *diagnosis) walk(ctx context.Context) error {
 			return err
 		}
 		look(steps)
-		if len(d.steps) > 4 && d.quiet() || d.glance && steps == glanced {
+		if len(d.steps) > 4 && d.quiet() || d.glance && steps == glanceSteps {
 			break
 		}
 	}
@@ -291,11 +295,11 @@ func (d *diagnosis) walk(ctx context.Context) error {
 func (d *diagnosis) quiet() bool {
 	last := len(d.stages) - 1
 	for j := range d.width {
-		if d.memory(j) > forgotten {
+		if d.memory(j) > maxForgotten {
 			return false
 		}
 		for from := last - 2; from < last; from++ {
-			if c := d.change(j, from, last); math.Abs(c.Z) > unsettled {
+			if c := d.change(j, from, last); math.Abs(c.Z) > maxSettledS {
 				return false
 			}
 		}
@@ -366,7 +370,7 @@ func (d *diagnosis) alarm() float64 {
 func (d *diagnosis) settled(j int) int {
 	last := len(d.stages) - 1
 	first := last
-	for from := last - 1; from >= 0 && math.Abs(d.change(j, from, last).Z) <= unsettled; from-- {
+	for from := last - 1; from >= 0 && math.Abs(d.change(j, from, last).Z) <= maxSettledS; from-- {
 		first = from
 	}
 	return first

@@ -342,7 +342,7 @@ func TestTails(t *testing.T) {
 		{0.1, &Weights{Samples: 5000, EffectiveSize: 0.29, Largest: 123.4}, "the weights of 5000 samples have an effective size of 0.29, where those of 1000 have 0.6: a few weights, up to 123 times the mean, make the difference"},
 		{0.51, &Weights{Samples: 5000, EffectiveSize: 1, Warning: "a few stand out"}, "of 5000 samples that were measured a few stand out"},
 	} {
-		d := &diagnosis{options: Options{Evaluation: &measure.Evaluation{Weights: c.measured}}, weight: &Weights{Samples: 1000, EffectiveSize: 0.6, ParetoK: c.k, Tail: 0.5}}
+		d := &diagnosis{options: Options{Evaluation: &measure.Evaluation{Weights: c.measured}}, weights: &Weights{Samples: 1000, EffectiveSize: 0.6, ParetoK: c.k, Tail: 0.5}}
 		if measured := c.measured; measured != nil && measured.EffectiveSize > 0.5 && c.k == 0.1 {
 			d.options.Evaluation.Doubt = "a chain came there"
 		}
@@ -382,7 +382,7 @@ func (s prospecting) Prospect([]float32, int, []float64) (chains.Walk, error) { 
 // the coordinates that chains move in, is as high as of samples: not at a wall where it is high
 // in the target's own alone.
 func TestProspect(t *testing.T) {
-	d := &diagnosis{all: []string{"x", logDensity, engine.LogWeight}, weight: &Weights{LogZ: 2, EffectiveSize: 1}, lowest: -3, likely: []float64{0},
+	d := &diagnosis{observables: []string{"x", logDensity, engine.LogWeight}, weights: &Weights{LogZ: 2, EffectiveSize: 1}, lowLogPi: -3, logPi: []float64{0},
 		columns: []column{{low: -9, high: 9}}, names: []string{"x"}, width: 1, stages: [][]float64{{-1, 1}}, options: Options{Samples: 2}}
 	for _, c := range []struct {
 		beyond, log float64
@@ -403,9 +403,9 @@ func TestFarChains(t *testing.T) {
 	const n, chains = 64, 8
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, weighted := range []bool{false, true} {
-		d := &diagnosis{all: []string{"x", "y"}, options: Options{Samples: n, Chains: chains}, chain: &chainResult{climbs: make([]bool, chains)}}
+		d := &diagnosis{observables: []string{"x", "y"}, options: Options{Samples: n, Chains: chains}, chain: &chainResult{climbs: make([]bool, chains)}}
 		if weighted {
-			d.all[1], d.weight = engine.LogWeight, &Weights{LogZ: 1, EffectiveSize: 1}
+			d.observables[1], d.weights = engine.LogWeight, &Weights{LogZ: 1, EffectiveSize: 1}
 		}
 		values := make([]float64, 2*n)
 		for i := range values {
@@ -459,7 +459,7 @@ func TestFarChains(t *testing.T) {
 				beyond++
 			}
 		}
-		d.walked, d.chained = &still{values: values}, &still{values: ends}
+		d.sampleWalk, d.chainWalk = &still{values: values}, &still{values: ends}
 		far, out := d.far()
 		require.Equal(t, []int{want, beyond}, []int{far, len(out)})
 		require.True(t, 2 < want && want < chains, "%d", want)
@@ -478,7 +478,7 @@ func TestFiguresOfCoordinates(t *testing.T) {
 		}
 		return w
 	}
-	x, _ := coordinates(state(n, fewCoordinates), n)
+	x, _ := coordinates(state(n, maxObserved), n)
 	require.Nil(t, x)
 	d := &diagnosis{options: Options{Samples: n}}
 	center := make([]float64, dim)
@@ -494,7 +494,7 @@ func TestFiguresOfCoordinates(t *testing.T) {
 	}
 	for stage := range 2 {
 		w := state(n, dim)
-		d.walked = w
+		d.sampleWalk = w
 		d.locate()
 		for j := range 2 * dim {
 			mean, deviation := gonum.MeanStdDev(of(w, n, j), nil)
@@ -656,36 +656,36 @@ func (w *staying) Advance(context.Context, int) error {
 // the samples is a part of Z that errors include.
 func TestVisits(t *testing.T) {
 	d := &diagnosis{
-		all: []string{"x", engine.LogWeight}, logs: []float64{0.5, 1, -3}, visits: make([]visits, 3), shift: []shift{{standardError: 0.6, reach: 20}},
-		seen: []float64{9, 1, 9, 1.5, 9, 2},
+		observables: []string{"x", engine.LogWeight}, logs: []float64{0.5, 1, -3}, visits: make([]visits, 3), shifts: []shift{{standardError: 0.6, reach: 20}},
+		observed: []float64{9, 1, 9, 1.5, 9, 2},
 	}
 	d.visit([]bool{true, true, true}) // weights are not known
 	require.Equal(t, make([]visits, 3), d.visits)
 	d.widen()
-	d.weight, d.chain = &Weights{Unseen: 0.3, LogZError: 0.5}, &chainResult{}
+	d.weights, d.chain = &Weights{Unseen: 0.3, LogZError: 0.5}, &chainResult{}
 	d.visit([]bool{true, true, false})
 	beyond := 1 - math.Exp(-0.5)
 	require.InDelta(t, beyond, d.visits[1].beyond, 1e-15)
 	require.Equal(t, []visits{{1, 0}, {1, d.visits[1].beyond}, {0, 0}}, d.visits)
-	d.seen = []float64{0, 1, 0, 0, 0, math.Inf(-1)}
+	d.observed = []float64{0, 1, 0, 0, 0, math.Inf(-1)}
 	d.visit([]bool{true, false, false})
 	require.Equal(t, []visits{{2, 0}, {1, d.visits[1].beyond}, {0, 0}}, d.visits)
-	d.weight.Unseen = 0.1
+	d.weights.Unseen = 0.1
 	d.widen()
-	require.InDelta(t, beyond/3, d.weight.Unseen, 1e-15)
+	require.InDelta(t, beyond/3, d.weights.Unseen, 1e-15)
 	more := math.Sqrt(beyond*beyond/9 - 0.01)
-	require.InDelta(t, math.Hypot(0.5, more), d.weight.LogZError, 1e-12)
-	require.InDelta(t, math.Hypot(0.6, 20*more), d.shift[0].standardError, 1e-12)
+	require.InDelta(t, math.Hypot(0.5, more), d.weights.LogZError, 1e-12)
+	require.InDelta(t, math.Hypot(0.6, 20*more), d.shifts[0].standardError, 1e-12)
 	require.InDelta(t, beyond/3, d.chain.Unseen, 1e-15)
 	d.visits[1] = visits{states: 20, beyond: 1} // of 22, less than a tail has
 	d.widen()
 	require.InDelta(t, 1.0/22, d.chain.Unseen, 1e-15)
 	// What was measured has a larger weight.
 	d.options.Evaluation = &measure.Evaluation{Weights: &Weights{LogZ: 0.5, Largest: math.E}}
-	d.visits, d.seen = make([]visits, 1), []float64{0, 2}
+	d.visits, d.observed = make([]visits, 1), []float64{0, 2}
 	d.visit([]bool{true})
 	require.InDelta(t, 1-math.Exp(-0.5), d.visits[0].beyond, 1e-15)
-	require.InDelta(t, beyond/3, d.weight.Unseen, 1e-15)
+	require.InDelta(t, beyond/3, d.weights.Unseen, 1e-15)
 }
 
 // TestThinPlaces: what chains are in that the generator lacks is thin where its share of Z times
@@ -694,8 +694,8 @@ func TestVisits(t *testing.T) {
 func TestThinPlaces(t *testing.T) {
 	for weight, thin := range map[float64]bool{5e-6: true, 2e-5: false, 0.3: false} {
 		d := &diagnosis{
-			all: []string{"x"}, names: []string{"x"}, columns: []column{{low: -9, high: 99}}, width: 1, stages: [][]float64{{-1, 1, -1, 1}},
-			weight: &Weights{LogZ: 0, EffectiveSize: 1}, options: Options{Samples: 4, Evaluation: &measure.Evaluation{Samples: 20_000}},
+			observables: []string{"x"}, names: []string{"x"}, columns: []column{{low: -9, high: 99}}, width: 1, stages: [][]float64{{-1, 1, -1, 1}},
+			weights: &Weights{LogZ: 0, EffectiveSize: 1}, options: Options{Samples: 4, Evaluation: &measure.Evaluation{Samples: 20_000}},
 		}
 		w := &staying{still{[]float64{30, 30}, make([]float32, 4), make([]float64, 2)}, rand.New(rand.NewPCG(1, 2)), weight}
 		seen := trace{n: 2}
@@ -762,15 +762,15 @@ func TestAstray(t *testing.T) {
 		for i := range astray {
 			values[i], d.logs[i] = 100, -40
 		}
-		d.shifts(values)
-		require.InDelta(t, 1, d.shift[0].deviation, 0.05)
+		d.computeShifts(values)
+		require.InDelta(t, 1, d.shifts[0].deviation, 0.05)
 		_, beyond := d.shifted()
 		require.Equal(t, astray > 0, beyond)
-		require.Equal(t, astray == 0, d.sharp())
-		require.InEpsilon(t, math.Sqrt(2/math.Pi/n)*d.shift[0].deviation, d.shift[0].floor, 1e-12)
+		require.Equal(t, astray == 0, d.resolved())
+		require.InEpsilon(t, math.Sqrt(2/math.Pi/n)*d.shifts[0].deviation, d.shifts[0].floor, 1e-12)
 		if astray > 0 {
-			require.InDelta(t, -6*100.0/n, d.shift[0].off, 0.01)
-			require.InEpsilon(t, math.Hypot(d.shift[0].standardError, d.shift[0].deviation/math.Sqrt(n)), d.shift[0].apart, 1e-12)
+			require.InDelta(t, -6*100.0/n, d.shifts[0].off, 0.01)
+			require.InEpsilon(t, math.Hypot(d.shifts[0].standardError, d.shifts[0].deviation/math.Sqrt(n)), d.shifts[0].apart, 1e-12)
 		}
 	}
 }
@@ -782,7 +782,7 @@ func TestWeighsCoordinates(t *testing.T) {
 	random := rand.New(rand.NewPCG(6, 1))
 	for dim, weighed := range map[int]int{8: 0, 9: 1, 10: 2, 64: 56, 65: 0} {
 		w := &still{x: make([]float32, n*dim)}
-		d := &diagnosis{columns: []column{{}}, names: []string{"x"}, width: 1, options: Options{Samples: n}, walked: w}
+		d := &diagnosis{columns: []column{{}}, names: []string{"x"}, width: 1, options: Options{Samples: n}, sampleWalk: w}
 		last := func(i int) float64 { return float64(w.x[(i+1)*dim-1]) }
 		for i := range w.x {
 			w.x[i] = float32(2 + random.NormFloat64())
@@ -796,12 +796,12 @@ func TestWeighsCoordinates(t *testing.T) {
 					d.logs[i] = 0.1*(last(i)-2)*(last(i)-2) + math.Log(0.8)/2 // a variance of 1/0.8
 				}
 			}
-			d.shifts(make([]float64, n))
-			require.Len(t, d.shift, 1+2*weighed)
+			d.computeShifts(make([]float64, n))
+			require.Len(t, d.shifts, 1+2*weighed)
 			worst, beyond := d.shifted()
 			require.Equal(t, weighed > 0, beyond)
 			if beyond {
-				by := d.shift[worst]
+				by := d.shifts[worst]
 				require.Equal(t, fmt.Sprintf(name, dim-1), by.name)
 				require.InDelta(t, []float64{0.1, 0.25}[shift], by.off, 0.04)
 				require.InEpsilon(t, 3*by.floor, by.counts, 1e-12)
@@ -827,7 +827,7 @@ func TestCollapsed(t *testing.T) {
 		{Weights{EffectiveSize: 0.99}, Weights{EffectiveSize: 0.98}, &Weights{Samples: 40_000, EffectiveSize: 0.995, ParetoK: 0.69, Tail: 0.001}, ""},
 		{Weights{EffectiveSize: 0.99}, Weights{EffectiveSize: 0.98}, &Weights{Samples: 40_000, EffectiveSize: 0.995, ParetoK: 0.75, Tail: 0.0004}, ""},
 	} {
-		d := &diagnosis{few: &c.few, weight: &c.weight}
+		d := &diagnosis{walkWeights: &c.few, weights: &c.weight}
 		if c.measured != nil {
 			d.options.Evaluation = &measure.Evaluation{Weights: c.measured}
 		}
@@ -850,11 +850,11 @@ func TestOutskirts(t *testing.T) {
 		"those diagnosed met it":         {ample, needle, ample, "the weights of 30 samples have an effective size of 0.0004, where those of 10 have 0.95: a few weights, up to 9 times the mean, make the difference"},
 		"all cover most and have a tail": {ample, Weights{EffectiveSize: 0.95, Warning: "a tail"}, ample, "a tail"},
 	} {
-		d := &diagnosis{few: &c.few, weight: &c.weight}
+		d := &diagnosis{walkWeights: &c.few, weights: &c.weight}
 		d.options.Evaluation = &measure.Evaluation{Weights: &c.measured}
 		require.Equal(t, c.want, d.outskirts(), name)
 	}
-	require.Empty(t, (&diagnosis{few: &ample}).outskirts())
+	require.Empty(t, (&diagnosis{walkWeights: &ample}).outskirts())
 }
 
 // A broken system gives an error in place of a call of one kind: the one of that number.
@@ -922,8 +922,8 @@ func TestErrorsOfSystems(t *testing.T) {
 	require.Equal(t, []any{96, 40.0}, []any{r.Prospect.Chains, r.Prospect.Scale})
 	// Work allows prospectors fewer steps, each a half, down to none.
 	for steps, want := range map[int]string{1 << 10: "", 1 << 9: "", 1: "", 0: "its share of work allowed no chains from far away"} {
-		d := &diagnosis{observer: s, all: s.Observables(), options: Options{Moves: 1000 + 96*steps + 95}, moves: 1000, likely: []float64{0}, lowest: -1,
-			weight: &Weights{EffectiveSize: 1}, names: []string{"x"}, columns: []column{{low: -9, high: 9}}, width: 1, stages: [][]float64{{-1, 1}}}
+		d := &diagnosis{observer: s, observables: s.Observables(), options: Options{Moves: 1000 + 96*steps + 95}, moves: 1000, logPi: []float64{0}, lowLogPi: -1,
+			weights: &Weights{EffectiveSize: 1}, names: []string{"x"}, columns: []column{{low: -9, high: 9}}, width: 1, stages: [][]float64{{-1, 1}}}
 		require.NoError(t, d.prospect(t.Context()))
 		require.Equal(t, want, strings.Join(d.limits, ""))
 		if steps > 0 {
@@ -931,7 +931,7 @@ func TestErrorsOfSystems(t *testing.T) {
 			require.Equal(t, 1000+96*steps, d.moves)
 		}
 	}
-	d := &diagnosis{observer: s, all: s.Observables(), options: Options{Time: time.Millisecond}, start: time.Now().Add(-time.Second), likely: []float64{0}, weight: &Weights{EffectiveSize: 1}}
+	d := &diagnosis{observer: s, observables: s.Observables(), options: Options{Time: time.Millisecond}, start: time.Now().Add(-time.Second), logPi: []float64{0}, weights: &Weights{EffectiveSize: 1}}
 	require.NoError(t, d.prospect(t.Context()))
 	require.Equal(t, []string{"time allowed no chains from far away"}, d.limits)
 	require.Nil(t, d.found)
@@ -967,7 +967,7 @@ func TestWhatIsRefused(t *testing.T) {
 // values have no spread, and 0 stands for all where none is finite.
 func TestColumns(t *testing.T) {
 	inf := math.Inf(1)
-	d := &diagnosis{all: []string{"a", engine.LogWeight, "b", "none"}}
+	d := &diagnosis{observables: []string{"a", engine.LogWeight, "b", "none"}}
 	values := []float64{
 		1, -1, 5, math.NaN(),
 		inf, -2, 5, inf,
@@ -980,7 +980,7 @@ func TestColumns(t *testing.T) {
 	require.Equal(t, 4, d.width)
 	require.Equal(t, []float64{-1, -2, -3, -3, -4}, d.logs)
 	// The mean of a is that of 1, 4, 2, 4 and 1.
-	require.InDeltaSlice(t, []float64{1, 1.96, 5, 0, 4, 2.56, 5, 0, 2, 0.16, 7, 0, 4, 2.56, 7, 0, 1, 1.96, 5, 0}, d.take(values), 1e-12)
+	require.InDeltaSlice(t, []float64{1, 1.96, 5, 0, 4, 2.56, 5, 0, 2, 0.16, 7, 0, 4, 2.56, 7, 0, 1, 1.96, 5, 0}, d.columnsOf(values), 1e-12)
 }
 
 // TestComparisonsOfConstants: means without errors agree or are infinitely far apart.
@@ -1043,9 +1043,9 @@ func TestApproach(t *testing.T) {
 		{0, 16 * 200, 1000, 16, false, false}, {0, 24*200 - 1, 1000, 16, false, false}, {0, 24 * 200, 1000, 24, false, true},
 		{0, 0, 1000, 1000, true, true}, {2, 0, 1000, 1000, true, false}, {0, 32 * 200, 1000, 32, true, true},
 	} {
-		d := &diagnosis{lowest: 20, options: Options{Moves: c.moves}}
+		d := &diagnosis{lowLogPi: 20, options: Options{Moves: c.moves}}
 		if c.resting == 0 {
-			d.lowest = 24
+			d.lowLogPi = 24
 		}
 		w := &rising{still: still{logs: make([]float64, 200)}, resting: c.resting}
 		var visited []int // after so many steps
@@ -1119,10 +1119,10 @@ func TestDisagreement(t *testing.T) {
 				samples[i] = ends[chains-1] + 4.01
 			}
 		}
-		d := &diagnosis{all: []string{"x"}, options: Options{Samples: n, Chains: chains}, walked: &still{values: samples}, chained: &still{values: ends},
-			weight: &Weights{EffectiveSize: 0.87654, ParetoK: 0.31}, shift: []shift{{deviation: 2, counts: 0.3, apart: 0.01}, {deviation: 0, counts: 9}, {deviation: 1, counts: 0.01, apart: 0.03}}}
+		d := &diagnosis{observables: []string{"x"}, options: Options{Samples: n, Chains: chains}, sampleWalk: &still{values: samples}, chainWalk: &still{values: ends},
+			weights: &Weights{EffectiveSize: 0.87654, ParetoK: 0.31}, shifts: []shift{{deviation: 2, counts: 0.3, apart: 0.01}, {deviation: 0, counts: 9}, {deviation: 1, counts: 0.01, apart: 0.03}}}
 		require.Equal(t, float64(away)/n, d.unvisited())
-		r := &Report{Steps: 64, Refine: -1, Weights: d.weight}
+		r := &Report{Steps: 64, Refine: -1, Weights: d.weights}
 		require.Zero(t, d.judgeDisagreement(r, g, func(v Verdict, format string, args ...any) {
 			r.Verdict, r.Sentence = v, lead[v]+fmt.Sprintf(format, args...)
 		}))
@@ -1131,7 +1131,7 @@ func TestDisagreement(t *testing.T) {
 			require.Equal(t, []any{Trustworthy, 0, ""}, []any{r.Verdict, r.Refine, r.Lacking})
 		} else {
 			require.Equal(t, []any{Unknown, -1, "by weights there are neither ln Z nor averages: chains that agree with each other contradict them"}, []any{r.Verdict, r.Refine, r.Lacking})
-			require.Equal(t, r.Lacking, d.weight.Warning)
+			require.Equal(t, r.Lacking, d.weights.Warning)
 		}
 	}
 }
@@ -1218,13 +1218,13 @@ func TestWeighsSpins(t *testing.T) {
 				d.logs[i] = 0.1 * float64(d.spots[(i+1)*c.want-1]) // a mean of tanh 0.1
 			}
 		}
-		d.shifts(make([]float64, n))
-		require.Len(t, d.shift, 1+c.want, name)
+		d.computeShifts(make([]float64, n))
+		require.Len(t, d.shifts, 1+c.want, name)
 		worst, beyond := d.shifted()
 		require.Equal(t, c.want > 0, beyond, name)
 		if beyond {
-			require.Equal(t, fmt.Sprintf("s%d", c.want-1), d.shift[worst].name)
-			require.InDelta(t, math.Tanh(0.1), d.shift[worst].off, 0.01)
+			require.Equal(t, fmt.Sprintf("s%d", c.want-1), d.shifts[worst].name)
+			require.InDelta(t, math.Tanh(0.1), d.shifts[worst].off, 0.01)
 		}
 		w.err = errors.New("none")
 		_, err = d.spins(w, n)

@@ -135,7 +135,7 @@ func TestSearches(t *testing.T) {
 
 // TestSearchesAmongKnown: the samples whose weights are known already are among them.
 func TestSearchesAmongKnown(t *testing.T) {
-	d := &diagnosis{options: Options{Samples: 4, Moves: 4 * searching}, cheap: true, logs: []float64{0, 0, 0, math.Log(4)}, weight: &Weights{EffectiveSize: 1}}
+	d := &diagnosis{options: Options{Samples: 4, Moves: 4 * searchMoves}, cheap: true, logs: []float64{0, 0, 0, math.Log(4)}, weights: &Weights{EffectiveSize: 1}}
 	require.NoError(t, d.search(t.Context()))
 	require.Equal(t, 4, d.many.Samples)
 	require.InEpsilon(t, 49./4/19, d.many.EffectiveSize, 1e-12)
@@ -146,12 +146,12 @@ func TestSearchesFewer(t *testing.T) {
 	s := &normal{plus: 0.5, weighted: true}
 	drawn := func(parameters int) int {
 		d := &diagnosis{options: Options{Samples: 4, Moves: 1 << 12}, cheap: true, logs: make([]float64, 4), params: make([]float32, parameters),
-			observer: s, all: s.Observables(), weight: &Weights{EffectiveSize: 1}}
+			observer: s, observables: s.Observables(), weights: &Weights{EffectiveSize: 1}}
 		require.NoError(t, d.search(t.Context()))
 		return d.many.Samples
 	}
-	require.Equal(t, (1<<12)/searching/4*4, drawn(network-1))
-	require.Equal(t, (1<<12)/(searching+3)/4*4, drawn(3*network))
+	require.Equal(t, (1<<12)/searchMoves/4*4, drawn(paramsPerMove-1))
+	require.Equal(t, (1<<12)/(searchMoves+3)/4*4, drawn(3*paramsPerMove))
 }
 
 // TestGlances: where weights are level two steps of half of the samples are enough, if all chains come
@@ -188,18 +188,18 @@ func TestGlances(t *testing.T) {
 		s.steps["walk"] = slices.DeleteFunc(s.steps["walk"], func(steps int) bool { return steps == 0 }) // whose weights alone are looked at
 		if c.samples == 1024 {
 			require.Equal(t, r.Steps, s.steps["walk"][len(s.steps["walk"])-1], name)
-			require.Greater(t, r.Steps, glanced, name)
+			require.Greater(t, r.Steps, glanceSteps, name)
 			glance := 0
 			if c.most > 0 {
 				glance = c.most + 12
-				require.Equal(t, glanced, s.steps["walk"][0], name)
+				require.Equal(t, glanceSteps, s.steps["walk"][0], name)
 			}
 			require.Equal(t, glance+r.Chains.Steps, s.steps["chains"][0], name)
 			require.Equal(t, 1024, r.Prospect.Steps, name)
 			continue
 		}
-		require.Equal(t, []int{glanced}, s.steps["walk"], name)
-		require.Equal(t, glanced, r.Steps, name)
+		require.Equal(t, []int{glanceSteps}, s.steps["walk"], name)
+		require.Equal(t, glanceSteps, r.Steps, name)
 		// Eight draws, after half as many again.
 		approach := s.steps["chains"][0] - 12
 		require.Equal(t, approach+12, r.Chains.Steps, name)
@@ -247,8 +247,8 @@ func TestThinChains(t *testing.T) {
 func TestWhatIsThin(t *testing.T) {
 	const n, draws, dim = 3, 40, 2
 	d := &diagnosis{
-		names: []string{"x", "x_spread", logDensity, "constant", "y"}, width: 5, typical: -2,
-		columns: []column{{}, {squared: true}, {}, {}, {}}, weight: &Weights{LogZ: 0.5, EffectiveSize: 1},
+		names: []string{"x", "x_spread", logDensity, "constant", "y"}, width: 5, meanLogPi: -2,
+		columns: []column{{}, {squared: true}, {}, {}, {}}, weights: &Weights{LogZ: 0.5, EffectiveSize: 1},
 	}
 	const samples = 256 // of which the mean of a constant is exact
 	d.options.Samples, d.stages = samples, make([][]float64, 1)
@@ -278,7 +278,7 @@ func TestWhatIsThin(t *testing.T) {
 	for i := range places { // y, by four deviations times 39/8
 		places[i].Away = 4 * 39. / 8 / deviation
 	}
-	lack := d.weight.Missing(places)
+	lack := d.weights.Missing(places)
 	most := int(math.Ceil(1/(lack*lack))) - 1
 	require.Greater(t, most, samples)
 	for measured, thin := range map[int]bool{most: true, most + 1: false} {
@@ -289,7 +289,7 @@ func TestWhatIsThin(t *testing.T) {
 	// Four draws do not tell what a place holds, but the height of ln π may: it is negligible in two
 	// coordinates where ln π is ln 10⁶ + 2 ln 100 + 2 ln away below the samples'.
 	away := (5 + 3./draws) / deviation
-	bound := d.typical - math.Log(1e6) - 2*math.Log(100) - 2*math.Log(away)
+	bound := d.meanLogPi - math.Log(1e6) - 2*math.Log(100) - 2*math.Log(away)
 	for by, thin := range map[float64]bool{-1e-9: true, 1e-9: false} {
 		for i := range seen.logs {
 			seen.logs[i] = bound + by - float64(i/n%2)
@@ -316,15 +316,15 @@ func TestBelieves(t *testing.T) {
 	}
 	estimate := measure.NewReweighing(rs)
 	by, drawn := estimate.Mean(values), stat.Mean{}
-	d := &diagnosis{columns: []column{{of: 0}}, names: []string{"x"}, weight: &estimate.Weights, shift: []shift{{mean: by.Value, apart: 1, deviation: 3}}}
+	d := &diagnosis{columns: []column{{of: 0}}, names: []string{"x"}, weights: &estimate.Weights, shifts: []shift{{mean: by.Value, apart: 1, deviation: 3}}}
 	all := make([]sums, 1)
 	for i, v := range values {
 		drawn.Add(v)
 		d.add(all, []float64{v}, logs[i])
 	}
 	d.many = &multitude{estimate.Weights, []string{"x"}, n, all}
-	d.believe()
-	s := d.shift[0]
+	d.adoptMany()
+	s := d.shifts[0]
 	require.InDelta(t, by.Value-drawn.Value(), s.off, 1e-9)
 	require.Less(t, s.off, -0.9)
 	require.InEpsilon(t, by.Apart, s.apart, 1e-3)
@@ -332,16 +332,16 @@ func TestBelieves(t *testing.T) {
 	require.InEpsilon(t, s.off/math.Hypot(s.apart, 3/math.Sqrt(n)), s.z, 1e-12)
 	require.Equal(t, n, s.samples)
 	for name, change := range map[string]func(){
-		"more precise": func() { d.shift[0].apart = s.apart * 0.999 }, "other columns": func() { d.many.names = []string{"y"} },
-		"many that cannot be used": func() { d.many.Warning = "bad" }, "nor can few": func() { d.weight = &Weights{Warning: "bad"} },
+		"more precise": func() { d.shifts[0].apart = s.apart * 0.999 }, "other columns": func() { d.many.names = []string{"y"} },
+		"many that cannot be used": func() { d.many.Warning = "bad" }, "nor can few": func() { d.weights = &Weights{Warning: "bad"} },
 	} {
-		known, weight, was := *d.many, d.weight, shift{mean: by.Value, apart: 1, deviation: 3}
-		d.shift[0] = was
+		known, weight, was := *d.many, d.weights, shift{mean: by.Value, apart: 1, deviation: 3}
+		d.shifts[0] = was
 		change()
-		was = d.shift[0]
-		d.believe()
-		require.Equal(t, was, d.shift[0], name)
-		d.many, d.weight = &known, weight
+		was = d.shifts[0]
+		d.adoptMany()
+		require.Equal(t, was, d.shifts[0], name)
+		d.many, d.weights = &known, weight
 	}
 }
 
@@ -363,16 +363,16 @@ func TestSteady(t *testing.T) {
 		"too much beyond":    {Weights{}, Weights{Samples: 1e6, EffectiveSize: 1, Unseen: 0.0051}, false},
 		"both":               {Weights{Largest: 2500}, Weights{Samples: 1e6, EffectiveSize: 1, Unseen: 0.0026}, false},
 	} {
-		d := &diagnosis{options: Options{Samples: 10_000}, many: &multitude{Weights: c.many}, weight: &c.few}
+		d := &diagnosis{options: Options{Samples: 10_000}, many: &multitude{Weights: c.many}, weights: &c.few}
 		require.Equal(t, c.want, d.steady(), name)
 	}
 	require.False(t, (&diagnosis{}).steady())
 
 	// What it excuses: warnings, those of the table, and weights that differ.
 	heavy := Weights{Samples: 100, EffectiveSize: 0.95, ParetoK: 0.9, Tail: 0.1, Warning: "heavy"}
-	d := &diagnosis{few: &Weights{}, weight: &Weights{EffectiveSize: 0.995}, options: Options{Samples: 10_000, Evaluation: &measure.Evaluation{Weights: &heavy}}}
+	d := &diagnosis{walkWeights: &Weights{}, weights: &Weights{EffectiveSize: 0.995}, options: Options{Samples: 10_000, Evaluation: &measure.Evaluation{Weights: &heavy}}}
 	require.Equal(t, "of 100 samples that were measured heavy", d.tail())
-	d.few.EffectiveSize, heavy.EffectiveSize = 0.95, 0.95
+	d.walkWeights.EffectiveSize, heavy.EffectiveSize = 0.95, 0.95
 	d.many = &multitude{Weights: Weights{Samples: 1e6, EffectiveSize: 1}}
 	require.Empty(t, d.tail())
 	d.many.EffectiveSize = 0.5
@@ -398,11 +398,11 @@ func TestSlow(t *testing.T) {
 		s := d.shiftOf(estimate, "x", values, loose)
 		require.Equal(t, loose, s.slow)
 		s.off, s.apart, s.counts = 9, 1, 2
-		d.shift = []shift{s}
+		d.shifts = []shift{s}
 		_, beyond := d.shifted()
 		require.Equal(t, !loose, beyond)
-		d.shift[0].off = 0
-		require.Equal(t, loose, d.sharp())
+		d.shifts[0].off = 0
+		require.Equal(t, loose, d.resolved())
 		require.Equal(t, loose, d.visible() == 0)
 	}
 	for i := range values {

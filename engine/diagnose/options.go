@@ -81,8 +81,8 @@ func Share(system engine.System, states int) int {
 // Validate reports the first option that cannot be used, by its name.
 func (o *Options) Validate() error {
 	switch {
-	case o.Samples < leastSamples || o.Samples > 1<<24:
-		return fmt.Errorf("samples: %d is not between %d and %d", o.Samples, leastSamples, 1<<24)
+	case o.Samples < minSamples || o.Samples > 1<<24:
+		return fmt.Errorf("samples: %d is not between %d and %d", o.Samples, minSamples, 1<<24)
 	case o.Refine < 1 || o.Refine > 1<<24 || bits.OnesCount(uint(o.Refine)) != 1:
 		return fmt.Errorf("max-refine: %d is not a power of two up to %d", o.Refine, 1<<24)
 	case o.Chains < 8 || o.Chains > 1<<16:
@@ -98,4 +98,4 @@ func (o *Options) Validate() error {
 }
 
 // leastSamples can show a drift at all: S is at most √n.
-const leastSamples = 256
+const minSamples = 256

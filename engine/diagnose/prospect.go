@@ -13,14 +13,14 @@ import (
 
 // Prospectors begin so many scales of the target away from where it is known to have weight;
 // below are how many they are, and how many steps they take, if work allows.
-var prospected = []float64{10, 20, 40}
+var prospectScales = []float64{10, 20, 40}
 
 const (
 	prospectors   = 96
 	prospectSteps = 1 << 10
-	traced        = 64            // states of each, of the second half of the steps
+	maxTraced     = 64            // states of each, of the second half of the steps
 	logDensity    = "log_density" // the observable ln π
-	lowDensity    = 0.01          // share of the samples that a state of a mode may lie below in ln π
+	lowShare      = 0.01          // share of the samples that a state of a mode may lie below in ln π
 )
 
 // A Prospect is what chains found that began far from where the target is known to have
@@ -40,7 +40,7 @@ type Prospect struct {
 
 // prospecting returns how many prospectors there are and how many steps they take: fewer in a glance at
 // a target that another program computes.
-func (d *diagnosis) prospecting() (n, steps int) {
+func (d *diagnosis) prospectSize() (n, steps int) {
 	if d.glance && !d.cheap {
 		return prospectors / 2, prospectSteps / 8
 	}
@@ -50,11 +50,11 @@ func (d *diagnosis) prospecting() (n, steps int) {
 // prospect lets chains begin far away, and looks at where they end.
 func (d *diagnosis) prospect(ctx context.Context) error {
 	o, ok := d.observer.(chains.Prospector)
-	weight := slices.Index(d.all, engine.LogWeight)
-	if !ok || d.weight == nil || d.likely == nil {
+	weight := slices.Index(d.observables, engine.LogWeight)
+	if !ok || d.weights == nil || d.logPi == nil {
 		return nil
 	}
-	n, steps := d.prospecting()
+	n, steps := d.prospectSize()
 	for ; steps > 0 && !d.glance && !d.afford(1, steps*n); steps /= 2 {
 	}
 	if steps == 0 {
@@ -63,8 +63,8 @@ func (d *diagnosis) prospect(ctx context.Context) error {
 	}
 	within, cancel := d.deadline(ctx, 1)
 	defer cancel()
-	w, err := o.Prospect(d.params, n, prospected)
-	seen, draws := trace{n: n}, min(traced, steps/2)
+	w, err := o.Prospect(d.params, n, prospectScales)
+	seen, draws := trace{n: n}, min(maxTraced, steps/2)
 	if v, ok := w.(chains.VectorWalk); ok && err == nil && d.glance {
 		steps, _, err = d.approach(within, v, prospectSteps/16, steps, false, nil)
 		draws = 0
@@ -83,16 +83,16 @@ func (d *diagnosis) prospect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stride := len(d.all)
+	stride := len(d.observables)
 	ends := make([]float64, n*stride)
 	w.Observe(ends)
-	logs, likely := make([]float64, n), d.likelihoods(w, ends)
+	logs, likely := make([]float64, n), d.logDensities(w, ends)
 	for i, v := range likely {
-		if logs[i] = ends[i*stride+weight]; v < d.lowest {
+		if logs[i] = ends[i*stride+weight]; v < d.lowLogPi {
 			logs[i] = math.Inf(-1)
 		}
 	}
-	p := &Prospect{Chains: n, Scale: slices.Max(prospected), Steps: steps, Lost: d.weight.Beyond(logs)}
+	p := &Prospect{Chains: n, Scale: slices.Max(prospectScales), Steps: steps, Lost: d.weights.Beyond(logs)}
 	which := largest(logs, p.Lost)
 	switch {
 	case d.thin(&seen, which):
@@ -109,19 +109,19 @@ func (d *diagnosis) place(values []float64) string {
 	const shown = 4
 	var list []string
 	for j := range min(shown, len(values)) {
-		list = append(list, fmt.Sprintf("%s = %.4g", d.all[j], values[j]))
+		list = append(list, fmt.Sprintf("%s = %.4g", d.observables[j], values[j]))
 	}
 	return strings.Join(list, ", ")
 }
 
 // likelihoods returns ln π of a walk's states, of which values are the observables, in the
 // coordinates that they move in, nil where it is not observed.
-func (d *diagnosis) likelihoods(w chains.Walk, values []float64) (all []float64) {
+func (d *diagnosis) logDensities(w chains.Walk, values []float64) (all []float64) {
 	if v, ok := w.(chains.VectorWalk); ok {
 		return v.LogDensities()
 	}
-	if j := slices.Index(d.all, logDensity); j >= 0 {
-		for i := j; i < len(values); i += len(d.all) {
+	if j := slices.Index(d.observables, logDensity); j >= 0 {
+		for i := j; i < len(values); i += len(d.observables) {
 			all = append(all, values[i])
 		}
 	}
@@ -133,5 +133,5 @@ func low(likelihoods []float64) float64 {
 	if likelihoods == nil {
 		return math.Inf(-1)
 	}
-	return slices.Sorted(slices.Values(likelihoods))[int(lowDensity*float64(len(likelihoods)))]
+	return slices.Sorted(slices.Values(likelihoods))[int(lowShare*float64(len(likelihoods)))]
 }

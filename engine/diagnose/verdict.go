@@ -15,7 +15,7 @@ func (d *diagnosis) report() *Report {
 	o := d.options
 	r := &Report{
 		Refine: -1, Samples: o.Samples, First: o.First, Steps: d.steps[len(d.steps)-1],
-		Resolution: (d.alarm() + 1) / math.Sqrt(float64(o.Samples)) * math.Sqrt2, Weights: d.weight, Prospect: d.found, Limits: d.limits,
+		Resolution: (d.alarm() + 1) / math.Sqrt(float64(o.Samples)) * math.Sqrt2, Weights: d.weights, Prospect: d.found, Limits: d.limits,
 	}
 	if d.chain != nil {
 		r.Chains = &d.chain.Chains
@@ -44,7 +44,7 @@ func (d *diagnosis) report() *Report {
 		}
 		seen.Chains = d.compare(j, stage)
 		if d.weightsTrusted() {
-			by := d.shift[j]
+			by := d.shifts[j]
 			seen.Weighted, seen.WeightedError, seen.WeightedZ = &by.mean, by.standardError, by.z
 		}
 		r.Observables = append(r.Observables, seen)
@@ -104,7 +104,7 @@ func (d *diagnosis) findings() (f findings) {
 		}
 	}
 	f.moved = most > d.alarm() && !(d.watched(f.settled) && d.slight())
-	f.forgot = memory < remembered
+	f.forgot = memory < minRemembered
 	if d.chain != nil {
 		f.mixed, f.far = d.chain.Mixed, d.chain.Far > max(2, d.options.Chains/100)
 		for j := range d.width {
@@ -176,13 +176,13 @@ func (d *diagnosis) judge(r *Report, f findings) (stage int) {
 			chains = fmt.Sprintf("came to where samples are within %d steps", d.chain.Steps)
 		}
 		say(Trustworthy, "%s, and importance weights give the same (effective size %.4g, k̂ %s; a difference of more than %.2g standard deviations would show); independent Markov chains %s",
-			atRest(steps), d.weight.EffectiveSize, stat.ShapeText(d.weight.ParetoK), d.visible(), chains)
+			atRest(steps), d.weights.EffectiveSize, stat.ShapeText(d.weights.ParetoK), d.visible(), chains)
 		r.Refine = 0
 		return 0
 	}
 	why := unmixed
-	if d.weight != nil && !d.weightsTrusted() {
-		why = d.weight.Warning + ", and " + unmixed
+	if d.weights != nil && !d.weightsTrusted() {
+		why = d.weights.Warning + ", and " + unmixed
 	}
 	if !f.forgot {
 		why = fmt.Sprintf("nothing crosses between the values of %s, and %s", d.names[f.remembers], why)
@@ -228,7 +228,7 @@ func (d *diagnosis) judgeMixed(r *Report, f findings, drifts string, say func(Ve
 	if stage == len(d.stages) {
 		stage--
 		g, _ := d.disagree(stage)
-		if !f.moved && d.weight != nil && d.tail() == "" {
+		if !f.moved && d.weights != nil && d.tail() == "" {
 			if _, beyond := d.shifted(); !beyond {
 				return d.judgeDisagreement(r, g, say)
 			}
@@ -241,7 +241,7 @@ func (d *diagnosis) judgeMixed(r *Report, f findings, drifts string, say func(Ve
 	if stage == 0 && d.chain.Beyond > 0 {
 		return d.beyond(r, "though all of them find the same averages as the samples: a small mode or a tail is missing", say)
 	}
-	if stage == 0 && d.weight != nil && d.tail() == "" && d.biased("which is too little for chains to see", say) {
+	if stage == 0 && d.weights != nil && d.tail() == "" && d.biased("which is too little for chains to see", say) {
 		r.Refine = -1
 		return stage
 	}
@@ -267,7 +267,7 @@ func (d *diagnosis) judgeMixed(r *Report, f findings, drifts string, say func(Ve
 // biased is judge where weights contradict averages as drawn, and reports whether they do.
 func (d *diagnosis) biased(why string, say func(Verdict, string, ...any)) bool {
 	worst, beyond := d.shifted()
-	if by := d.shift[worst]; beyond {
+	if by := d.shifts[worst]; beyond {
 		say(Wrong, "importance weights of %d samples say that %s is off by %.2g standard deviations, %.1f sampling floors, %s",
 			by.samples, by.name, math.Abs(by.off)/by.deviation, math.Abs(by.off)/by.floor, why)
 	}
@@ -283,20 +283,20 @@ func (d *diagnosis) beyond(r *Report, why string, say func(Verdict, string, ...a
 }
 
 // mostUnvisited is the share of samples that may lie where no chain came by chance.
-const mostUnvisited = 0.1
+const maxUnvisited = 0.1
 
 // judgeDisagreement is judge where chains that agree with each other contradict weights that
 // are level. Chains that never entered a mode cannot tell its weight; the density can.
 func (d *diagnosis) judgeDisagreement(r *Report, g gap, say func(Verdict, string, ...any)) (stage int) {
 	chains := fmt.Sprintf("%d independent Markov chains have %s at %.4g ± %.1g, and the samples at %.4g", d.options.Chains, g.name, g.chains, g.standardError, g.mean)
-	if share := d.unvisited(); share > mostUnvisited {
+	if share := d.unvisited(); share > maxUnvisited {
 		say(Trustworthy, "%s, and importance weights give the same (effective size %.4g, k̂ %s; a difference of more than %.2g standard deviations would show); %s, but %s of the samples are where no chain came, so chains cannot decide",
-			atRest(r.Steps), d.weight.EffectiveSize, stat.ShapeText(d.weight.ParetoK), d.visible(), chains, number.Percent(share))
+			atRest(r.Steps), d.weights.EffectiveSize, stat.ShapeText(d.weights.ParetoK), d.visible(), chains, number.Percent(share))
 		r.Refine = 0
 		return 0
 	}
 	say(Unknown, "two pieces of evidence contradict each other: %s, while importance weights (effective size %.4g, k̂ %s) agree with the samples; longer chains decide: revgen mcmc",
-		chains, d.weight.EffectiveSize, stat.ShapeText(d.weight.ParetoK))
+		chains, d.weights.EffectiveSize, stat.ShapeText(d.weights.ParetoK))
 	r.lacks("chains that agree with each other contradict them")
 	return 0
 }

@@ -11,50 +11,53 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// A shift is what weights say that an observable's mean is off by, in units of the observable.
-// apart is the standard error of off, floor the expected error of as many exact samples as were
-// measured, and counts what off is to exceed. z is in units of the noise of the samples' mean, too.
+// A shift is what weights say that the mean of an observable is off by, in its units.
 type shift struct {
-	name                                                                string
-	mean, standardError, reach, off, apart, floor, counts, deviation, z float64
-	samples                                                             int
-	slow                                                                bool // no average of it converges, so that none counts
+	name                string
+	mean, standardError float64 // by weights
+	reach               float64 // of measure.WeightedMean
+	off                 float64 // mean by weights less the samples' mean
+	apart               float64 // standard error of off
+	floor               float64 // expected error of as many exact samples as were measured
+	counts              float64 // error from which on off matters
+	deviation           float64 // standard deviation of single samples
+	z                   float64 // off in units of apart and of the noise of the samples' mean
+	samples             int
+	slow                bool // averages of the observable hardly converge, so that off does not count
 }
 
 const (
-	// Sampling floors that ln π, its spread and that of a square may be off by, where an average
-	// and a variance may be measure.Tolerated: they are fourth moments, and off by more than any
-	// average that is asked for.
-	spreading = 8
-	drawing   = 16      // moves that the drawing of a sample and its density count as
-	mostDrawn = 1 << 18 // samples that are weighed,
-	fewDrawn  = 1 << 16 // and in a brief diagnosis, which takes no more than a tenth of the training
-	searched  = 1 << 22 // samples of vectors of which only weights and sums are kept,
-	searching = 6       // moves that such a one counts as, and one more for each
-	network   = 1 << 12 // parameters of the generator
-
-	mostUnseen = 0.5 // of a mean's error by chance, which a tail may hold
+	// maxSpreadFloors replaces measure.Tolerated for ln π, its spread and that of a square. They are
+	// fourth moments, and off by more than any average that is asked for.
+	maxSpreadFloors   = 8
+	drawMoves         = 16      // moves that the drawing of a sample and its density count as
+	maxWeighed        = 1 << 18 // samples that are weighed, with their columns
+	maxWeighedBriefly = 1 << 16 // in a brief diagnosis, which takes no more than a tenth of the training
+	maxSearched       = 1 << 22 // samples of vectors of which only weights and sums are kept
+	searchMoves       = 6       // moves that one of these counts as, and one more for each paramsPerMove
+	paramsPerMove     = 1 << 12 // parameters of the generator
+	maxUnseen         = 0.5     // of a mean's error by chance, which a tail may hold
 )
 
-// weigh takes what importance weights tell, where the density is known: of the samples as
-// drawn, and of more as long as an average may be off by what counts and not show it.
+// weigh finds the importance weights of the samples as drawn, where the density is known. It draws
+// more samples as long as an average may have an error that counts and noise hides it.
 func (d *diagnosis) weigh(ctx context.Context) (err error) {
 	if d.logs == nil {
 		return nil
 	}
 	within, cancel := d.deadline(ctx, 0.7)
 	defer cancel()
-	most := min(mostDrawn, stateBytes/(8*d.width+4*len(d.center)))
+	most := min(maxWeighed, stateBytes/(8*d.width+4*len(d.center)))
 	if d.options.Need {
-		most = min(most, fewDrawn)
+		most = min(most, maxWeighedBriefly)
 	}
 	if d.options.Moves > 0 {
-		most = min(most, d.options.Moves/drawing)
+		most = min(most, d.options.Moves/drawMoves)
 	}
 	values := slices.Clone(d.stages[0])
-	d.shifts(values)
-	d.few = d.weight
-	if values, err = d.sharpen(within, values, most); err != nil {
+	d.computeShifts(values)
+	d.walkWeights = d.weights
+	if values, err = d.weighMore(within, values, most); err != nil {
 		return err
 	}
 	trusted := d.weightsTrusted()
@@ -62,30 +65,30 @@ func (d *diagnosis) weigh(ctx context.Context) (err error) {
 		return err
 	}
 	if d.steady() && !trusted {
-		d.shifts(values)
-		if _, err = d.sharpen(within, values, most); err != nil {
+		d.computeShifts(values)
+		if _, err = d.weighMore(within, values, most); err != nil {
 			return err
 		}
 	}
-	d.believe()
+	d.adoptMany()
 	return ctx.Err()
 }
 
-// sharpen weighs more samples than those whose columns are given, up to so many, as long as it
-// tells something. It returns the columns of all.
-func (d *diagnosis) sharpen(within context.Context, values []float64, most int) ([]float64, error) {
+// weighMore weighs more samples, up to a limit in all, while noise may hide an error that counts.
+// It takes the columns of the samples so far, and returns those of all.
+func (d *diagnosis) weighMore(within context.Context, values []float64, most int) ([]float64, error) {
 	n := d.options.Samples
-	for d.weightsTrusted() && !d.sharp() && len(d.logs)+n <= most && within.Err() == nil {
-		more := int(max(1, min(d.blur()-1, 8)) * float64(len(d.logs)))
+	for d.weightsTrusted() && !d.resolved() && len(d.logs)+n <= most && within.Err() == nil {
+		more := int(max(1, min(d.moreNeeded()-1, 8)) * float64(len(d.logs)))
 		for more = min(more, most-len(d.logs)) / n; more > 0 && within.Err() == nil; more-- {
 			w, err := d.observer.Walk(d.params, d.options.First+uint64(len(d.logs)), n)
 			if err != nil {
 				return nil, err
 			}
-			drawn := make([]float64, n*len(d.all))
+			drawn := make([]float64, n*len(d.observables))
 			w.Observe(drawn)
 			d.keepLogs(drawn)
-			values = append(values, d.take(drawn)...)
+			values = append(values, d.columnsOf(drawn)...)
 			if d.spots != nil {
 				x, err := d.spins(w, n)
 				if err != nil {
@@ -97,12 +100,12 @@ func (d *diagnosis) sharpen(within context.Context, values []float64, most int) 
 				d.spots = append(d.spots, x...)
 			}
 		}
-		d.shifts(values)
+		d.computeShifts(values)
 	}
 	return values, nil
 }
 
-// A multitude is many more samples, of whose columns only sums are kept.
+// A multitude is many more samples. Only their weights and sums of their columns are kept.
 type multitude struct {
 	Weights
 	names  []string // of the columns
@@ -110,21 +113,23 @@ type multitude struct {
 	sums   []sums
 }
 
-// Sums are those of a column v less a mean that is known, with w in units of the mean.
+// sums are taken over samples. v is a column less its mean by weights, w the weight in units of
+// the mean weight.
 type sums struct {
 	drawn, weighed float64 // Σ v, Σ w v
 	squares, terms float64 // Σ w v², Σ (w v)²
 	differences    float64 // Σ ((w − 1) v)²
 }
 
-// search weighs many more samples of vectors whose densities are cheap: one of them may lie in a
-// mode too narrow for chains to meet, or astray, and they tell what a tail holds that few show.
+// search weighs many more samples of vectors whose densities are cheap. One of them may lie in a
+// mode too narrow for chains to meet, or far from the target, and together they show what is in a
+// tail.
 func (d *diagnosis) search(within context.Context) error {
-	n, most := d.options.Samples, searched
+	n, most := d.options.Samples, maxSearched
 	if d.options.Moves > 0 {
-		most = min(most, d.options.Moves/(searching+len(d.params)/network))
+		most = min(most, d.options.Moves/(searchMoves+len(d.params)/paramsPerMove))
 	}
-	if d.many != nil || !d.cheap || !d.weightsTrusted() && !d.weight.Ample() {
+	if d.many != nil || !d.cheap || !d.weightsTrusted() && !d.weights.Ample() {
 		return nil
 	}
 	all := make([]sums, len(d.columns))
@@ -132,28 +137,28 @@ func (d *diagnosis) search(within context.Context) error {
 	for i, l := range d.logs {
 		r[i] = -l
 	}
-	weight, drawn := slices.Index(d.all, engine.LogWeight), make([]float64, n*len(d.all))
+	weight, drawn := slices.Index(d.observables, engine.LogWeight), make([]float64, n*len(d.observables))
 	for len(r)+n <= most && within.Err() == nil {
 		w, err := d.observer.Walk(d.params, d.options.First+uint64(len(r)), n)
 		if err != nil {
 			return err
 		}
 		w.Observe(drawn)
-		for i := 0; i < len(drawn); i += len(d.all) {
+		for i := 0; i < len(drawn); i += len(d.observables) {
 			r = append(r, -drawn[i+weight])
-			d.add(all, drawn[i:][:len(d.all)], drawn[i+weight])
+			d.add(all, drawn[i:][:len(d.observables)], drawn[i+weight])
 		}
 	}
 	d.many = &multitude{measure.NewWeights(r), d.names, len(r) - len(d.logs), all}
 	return nil
 }
 
-// add adds a sample of so large a ln w to the sums.
+// add adds a sample with ln w = log to the sums.
 func (d *diagnosis) add(all []sums, observables []float64, log float64) {
-	w := math.Exp(log - d.weight.LogZ)
+	w := math.Exp(log - d.weights.LogZ)
 	for j := range all {
 		c, a := &d.columns[j], &all[j]
-		v := c.value(observables[c.of]) - d.shift[j].mean
+		v := c.value(observables[c.of]) - d.shifts[j].mean
 		a.drawn += v
 		a.weighed += w * v
 		a.squares += w * v * v
@@ -162,16 +167,16 @@ func (d *diagnosis) add(all []sums, observables []float64, log float64) {
 	}
 }
 
-// believe takes what many samples say of columns, where they say it more precisely: of those astray
-// there are few among fewer.
-func (d *diagnosis) believe() {
+// adoptMany replaces shifts of columns by those of many samples where these are more precise. Few
+// samples hold hardly any that are far from the target.
+func (d *diagnosis) adoptMany() {
 	m := d.many
 	if m == nil || !m.Trusted() || !d.weightsTrusted() || !slices.Equal(m.names, d.names) {
 		return
 	}
 	n := float64(m.summed)
 	for j, a := range m.sums {
-		s := &d.shift[j]
+		s := &d.shifts[j]
 		if apart := min(math.Sqrt(a.differences), math.Hypot(math.Sqrt(a.terms), math.Sqrt(a.squares))) / n; apart < s.apart {
 			s.off, s.apart, s.samples = (a.weighed-a.drawn)/n, apart, m.summed
 			s.z = s.off / math.Hypot(apart, s.deviation/math.Sqrt(n))
@@ -179,48 +184,48 @@ func (d *diagnosis) believe() {
 	}
 }
 
-// steady reports whether many more samples' weights hardly vary, and have so little in their tail,
-// with what fewer had in theirs, that it does not show in averages.
+// steady reports whether the weights of many more samples can be trusted, cover the target, and have
+// too small a tail to show in averages, the tails of all fewer samples included.
 func (d *diagnosis) steady() bool {
 	m := d.many
 	if m == nil || !m.Trusted() || !m.Ample() {
 		return false
 	}
 	var tail float64
-	for _, w := range d.known() {
+	for _, w := range d.allWeights() {
 		tail = max(tail, w.Largest, w.Tail*float64(w.Samples))
 	}
-	return (m.Unseen+tail/float64(m.Samples))*math.Sqrt(float64(d.measured())) < mostUnseen
+	return (m.Unseen+tail/float64(m.Samples))*math.Sqrt(float64(d.measured())) < maxUnseen
 }
 
 // keepLogs appends the ln w of values of all observables.
 func (d *diagnosis) keepLogs(values []float64) {
-	for i := slices.Index(d.all, engine.LogWeight); i < len(values); i += len(d.all) {
+	for i := slices.Index(d.observables, engine.LogWeight); i < len(values); i += len(d.observables) {
 		d.logs = append(d.logs, values[i])
 	}
 }
 
-// shifts computes what the weights say of the columns of as many samples as there are logs, and of
-// the coordinates that are no column.
-func (d *diagnosis) shifts(columns []float64) {
+// computeShifts finds the weights of all samples in logs, and the shifts of their columns and of the
+// coordinates that are no column.
+func (d *diagnosis) computeShifts(columns []float64) {
 	n := len(d.logs)
 	r := make([]float64, n)
 	for i, l := range d.logs {
 		r[i] = -l
 	}
 	estimate := measure.NewReweighing(r)
-	d.weight, d.shift = &estimate.Weights, d.shift[:0]
+	d.weights, d.shifts = &estimate.Weights, d.shifts[:0]
 	if d.steady() {
-		d.weight.Warning = ""
+		d.weights.Warning = ""
 	}
 	values := make([]float64, n)
 	for j, name := range d.names {
 		for i := range values {
 			values[i] = columns[i*d.width+j]
 		}
-		d.shift = append(d.shift, d.shiftOf(estimate, name, values, d.loose(j)))
+		d.shifts = append(d.shifts, d.shiftOf(estimate, name, values, d.loose(j)))
 	}
-	first, dim := fewCoordinates, len(d.spots)/n
+	first, dim := maxObserved, len(d.spots)/n
 	if d.center == nil {
 		first = 0
 	}
@@ -229,24 +234,24 @@ func (d *diagnosis) shifts(columns []float64) {
 			values[i] = float64(d.spots[i*dim+j])
 		}
 		if d.center == nil {
-			d.shift = append(d.shift, d.shiftOf(estimate, fmt.Sprintf("s%d", j), values, false))
+			d.shifts = append(d.shifts, d.shiftOf(estimate, fmt.Sprintf("s%d", j), values, false))
 			continue
 		}
 		name := fmt.Sprintf("coordinate %d", j)
-		d.shift = append(d.shift, d.shiftOf(estimate, name, values, false))
+		d.shifts = append(d.shifts, d.shiftOf(estimate, name, values, false))
 		for i, v := range values {
 			values[i] = (v - d.center[j]) * (v - d.center[j])
 		}
-		d.shift = append(d.shift, d.shiftOf(estimate, "the spread of "+name, values, false))
+		d.shifts = append(d.shifts, d.shiftOf(estimate, "the spread of "+name, values, false))
 	}
 }
 
-// shiftOf returns what weights say of a function's values.
+// shiftOf returns the shift of a function with the given values. loose allows maxSpreadFloors.
 func (d *diagnosis) shiftOf(estimate *measure.Reweighing, name string, values []float64, loose bool) shift {
 	samples, by := stat.MeanOf(values), estimate.Mean(values)
 	s := shift{name: name, mean: by.Value, standardError: by.StandardError, reach: by.Reach, apart: by.Apart, deviation: samples.Deviation(), samples: len(values), slow: loose && by.Slow()}
 	if estimate.Trusted() {
-		s.deviation = min(s.deviation, by.Deviation) // of samples astray the drawn one is any number
+		s.deviation = min(s.deviation, by.Deviation) // samples far from the target give the drawn one any value
 	}
 	s.floor, s.counts = d.floor(s.deviation, loose)
 	if se := math.Hypot(s.apart, s.deviation/math.Sqrt(float64(len(values)))); se > 1e-12*(math.Abs(s.mean)+math.Abs(samples.Value())) {
@@ -256,18 +261,18 @@ func (d *diagnosis) shiftOf(estimate *measure.Reweighing, name string, values []
 	return s
 }
 
-// floor returns the expected error of the mean of as many exact samples as were measured, of
-// something of so large a deviation, and the error that counts.
+// floor returns the expected error of the mean of as many exact samples as were measured, by the
+// standard deviation of one, and the error that counts.
 func (d *diagnosis) floor(deviation float64, loose bool) (floor, counts float64) {
 	floors := measure.Tolerated
 	if loose {
-		floors = spreading
+		floors = maxSpreadFloors
 	}
 	floor = stat.MeanAbsolute(deviation / math.Sqrt(float64(d.measured())))
 	return floor, float64(floors) * floor
 }
 
-// measured returns how many samples a table has.
+// measured returns the number of samples of the evaluation.
 func (d *diagnosis) measured() int {
 	if e := d.options.Evaluation; e != nil && e.Samples > 0 {
 		return e.Samples
@@ -278,22 +283,23 @@ func (d *diagnosis) measured() int {
 // loose reports whether a column is a fourth moment or ln π.
 func (d *diagnosis) loose(j int) bool { return d.columns[j].fourth || d.names[j] == logDensity }
 
-// counts returns the error that counts of a column, of so large a deviation or of the target's.
+// counts returns the error of a column that counts, by its standard deviation or that by trusted
+// weights, if this is less.
 func (d *diagnosis) counts(j int, deviation float64) float64 {
 	if d.weightsTrusted() {
-		deviation = min(deviation, d.shift[j].deviation)
+		deviation = min(deviation, d.shifts[j].deviation)
 	}
 	_, counts := d.floor(deviation, d.loose(j))
 	return counts
 }
 
-// sharp reports whether an error that counts would show by far, or shows.
-func (d *diagnosis) sharp() bool { return d.blur() <= 1 }
+// resolved reports whether every error that counts would show, or a larger one shows.
+func (d *diagnosis) resolved() bool { return d.moreNeeded() <= 1 }
 
-// blur returns how many times as many samples are needed for that, 1 if none.
-func (d *diagnosis) blur() float64 {
+// moreNeeded returns how many times as many samples are needed for that, at least 1.
+func (d *diagnosis) moreNeeded() float64 {
 	most := 1.
-	for _, s := range d.shift {
+	for _, s := range d.shifts {
 		if shows, least := max(s.counts, math.Abs(s.off)), 2*measure.Plain*s.apart; !s.slow && least > shows {
 			most = max(most, least/shows)
 		}
@@ -301,67 +307,69 @@ func (d *diagnosis) blur() float64 {
 	return most * most
 }
 
-// weightsTrusted reports whether the weights can be used at all.
+// weightsTrusted reports whether there are weights that can be used.
 func (d *diagnosis) weightsTrusted() bool {
-	return d.weight != nil && d.weight.Trusted()
+	return d.weights != nil && d.weights.Trusted()
 }
 
-// nearly is how much of what counts is held for it: what the judge measures has an error, too.
-const nearly = 5. / 6
+// nearlyCounts is the share of an error that counts from which on weights may refute samples: the
+// evaluation's own figures have errors, too.
+const nearlyCounts = 5. / 6
 
-// shifted returns the observable whose mean the weights move most, of those that they move by
-// more than chance and by what counts.
+// shifted returns the shift that is largest beside the error that counts, among those that are more
+// than chance and count.
 func (d *diagnosis) shifted() (worst int, beyond bool) {
 	var most float64
-	for j, s := range d.shift {
-		if off := math.Abs(s.off) / s.counts; !s.slow && off > max(most, nearly) && math.Abs(s.off) > measure.Plain*s.apart {
+	for j, s := range d.shifts {
+		if off := math.Abs(s.off) / s.counts; !s.slow && off > max(most, nearlyCounts) && math.Abs(s.off) > measure.Plain*s.apart {
 			worst, most = j, off
 		}
 	}
 	return worst, most > 0
 }
 
-// grown is what is left of the effective size where more weights have more variance, so that
-// chains that have not settled may well have met the tail of it.
-const grown = 0.9
+// minGrown is the share of the effective size that more samples keep if their weights have no more
+// variance. With less, chains that have not settled may have met the tail of the weights.
+const minGrown = 0.9
 
-// tail says why weights cannot tell alone that the samples leave out nothing, "" if they can:
-// where they have no mean to speak of, or more samples show much more of their variance, so may
-// be the bias that they do not show. A variance that is infinite, of k̂ above 0.5, widens errors.
+// tail says why weights alone cannot tell that the samples leave out nothing, "" if they can. They
+// cannot where they have no mean to speak of, or where more samples show much more variance: there
+// may be a bias that they do not show. An infinite variance, k̂ above 0.5, only widens errors.
 func (d *diagnosis) tail() string {
 	if !d.weightsTrusted() {
-		return d.weight.Warning
+		return d.weights.Warning
 	}
 	if e := d.options.Evaluation; e != nil && e.Weights != nil {
 		m := e.Weights
 		if !m.Trusted() && !d.steady() {
 			return fmt.Sprintf("of %d samples that were measured %s", m.Samples, m.Warning)
 		}
-		if e.Doubt != "" && m.EffectiveSize < grown*d.weight.EffectiveSize {
+		if e.Doubt != "" && m.EffectiveSize < minGrown*d.weights.EffectiveSize {
 			return e.Doubt
 		}
 	}
 	return d.collapsed()
 }
 
-// known are the weights of the samples that walk, of all that were weighed and of those measured.
-func (d *diagnosis) known() []*Weights {
-	known := []*Weights{d.few, d.weight}
+// allWeights returns those of the samples that take steps, of all samples that were weighed, and of
+// the evaluation, as far as there are any.
+func (d *diagnosis) allWeights() []*Weights {
+	known := []*Weights{d.walkWeights, d.weights}
 	if e := d.options.Evaluation; e != nil {
 		known = append(known, e.Weights)
 	}
 	return slices.DeleteFunc(known, func(w *Weights) bool { return w == nil })
 }
 
-// outskirts says why weights, of which some show that the generator covers most of the target, cannot
-// tell what it lacks beyond, "" if they can or none show that.
+// outskirts says why weights cannot tell what the generator lacks of the target's outskirts. It is ""
+// if they can, or if none show that the generator covers most of the target.
 func (d *diagnosis) outskirts() string {
 	some, all := false, true
-	for _, w := range d.known() {
+	for _, w := range d.allWeights() {
 		some, all = some || w.Ample(), all && w.Ample()
 	}
 	switch {
-	case d.weight == nil || !some:
+	case d.weights == nil || !some:
 		return ""
 	case !all:
 		return d.collapsed()
@@ -369,11 +377,10 @@ func (d *diagnosis) outskirts() string {
 	return d.tail()
 }
 
-// collapsed says that some samples' weights are worth less than half of what others showed, or not
-// level where others have a heavy tail, "" if none are: a few of them hold what the others have not
-// seen.
+// collapsed says which samples have weights that others have not seen, "" if none have: their
+// effective size is less than half of that of others, or they vary where others have a heavy tail.
 func (d *diagnosis) collapsed() string {
-	known := d.known()
+	known := d.allWeights()
 	all := known
 	if d.many != nil {
 		all = append(all, &d.many.Weights)
@@ -394,9 +401,9 @@ func (d *diagnosis) collapsed() string {
 	return ""
 }
 
-// visible returns the least bias that the weights show, in standard deviations.
+// visible returns the bias from which on weights show one in any observable, in standard deviations.
 func (d *diagnosis) visible() (least float64) {
-	for _, s := range d.shift {
+	for _, s := range d.shifts {
 		if s.deviation > 0 && !s.slow {
 			least = max(least, max(s.counts, measure.Plain*s.apart)/s.deviation)
 		}
