@@ -144,8 +144,8 @@ func (p *program) mcmc(w *mcmcOptions) error {
 	if err := o.Validate(); err != nil {
 		return usagef("--%w", err)
 	}
-	for flag, file := range map[string]string{"-o": w.output, "--states": w.states} {
-		switch file {
+	for _, output := range []struct{ flag, file string }{{"-o", w.output}, {"--states", w.states}} {
+		switch file, flag := output.file, output.flag; file {
 		case "":
 		case "-":
 			if p.world != nil {
@@ -155,7 +155,7 @@ func (p *program) mcmc(w *mcmcOptions) error {
 				return err
 			}
 		default:
-			if err := checkSuffix(file); err != nil {
+			if err := checkSuffix(flag, file); err != nil {
 				return err
 			}
 		}

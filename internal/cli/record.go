@@ -73,12 +73,12 @@ func recordPath(array string) string { return array + ".json" }
 
 // checkSuffix refuses a name whose suffix is not that of a NumPy array. Devices and pipes may have
 // any.
-func checkSuffix(array string) error {
+func checkSuffix(flag, array string) error {
 	suffix := filepath.Ext(array)
 	if info, err := os.Stat(array); suffix == "" || suffix == ".npy" || err == nil && !info.Mode().IsRegular() {
 		return nil
 	}
-	return usagef("-o: %s: what is written is a NumPy array, and no %s file; let the name end in .npy", array, suffix)
+	return usagef("%s: %s: what is written is a NumPy array, and no %s file; let the name end in .npy", flag, array, suffix)
 }
 
 // checkRecord refuses an array whose record would overwrite a file that is no record.

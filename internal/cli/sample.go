@@ -151,7 +151,7 @@ func (p *program) sampleModel(ctx context.Context, s *sampleOptions, model *run.
 		return err
 	}
 	if s.output != "-" {
-		if err := checkSuffix(s.output); err != nil {
+		if err := checkSuffix("-o", s.output); err != nil {
 			return err
 		}
 		if err := checkRecord(s.output); err != nil {
