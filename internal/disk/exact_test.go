@@ -29,7 +29,7 @@ func TestKindsOfFiles(t *testing.T) {
 	for mode, want := range map[fs.FileMode]string{
 		0: "", 0o644: "", fs.ModeDir | 0o755: "a directory", fs.ModeNamedPipe: "a pipe", fs.ModeSocket: "a socket", fs.ModeDevice: "a device", fs.ModeDevice | fs.ModeCharDevice: "a device", fs.ModeIrregular: "a special file", fs.ModeSymlink: "a special file",
 	} {
-		err := regular("p", kindOf{mode: mode})
+		err := checkRegular("p", kindOf{mode: mode})
 		if want == "" {
 			require.NoError(t, err)
 		} else {
@@ -146,10 +146,10 @@ func TestWhoHoldsALock(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "odd"), []byte("{"), 0o600))
 	require.Zero(t, owner(filepath.Join(dir, "odd")))
 	for _, err := range []error{unix.ENOTSUP, unix.ENOSYS, unix.ENOLCK, unix.EBADF, unix.EINVAL} {
-		require.True(t, lockless(err) && lockless(fmt.Errorf("of: %w", err)))
+		require.True(t, lacksLocks(err) && lacksLocks(fmt.Errorf("of: %w", err)))
 	}
 	for _, err := range []error{unix.EWOULDBLOCK, unix.EIO, nil} {
-		require.False(t, lockless(err))
+		require.False(t, lacksLocks(err))
 	}
 	_, err = Own(filepath.Join(dir, "odd"))
 	require.EqualError(t, err, filepath.Join(dir, "odd")+": not a directory")
@@ -175,7 +175,7 @@ func TestOutputs(t *testing.T) {
 	require.Equal(t, "abc", string(text))
 	o, err = CreateOutput(ctx, "/dev/null", 3)
 	require.NoError(t, err)
-	require.IsType(t, special{}, o)
+	require.IsType(t, specialFile{}, o)
 	require.NoError(t, o.Commit())
 	require.Error(t, o.Commit(), "it is closed")
 	require.NoError(t, o.Cleanup())
@@ -226,7 +226,7 @@ func TestWayToTheDisk(t *testing.T) {
 		n, err := p.Write(data[:c.n])
 		require.NoError(t, err)
 		require.EqualValues(t, c.n, n)
-		require.Equal(t, c.started, p.started)
+		require.Equal(t, c.started, p.flushed)
 	}
 	require.EqualValues(t, 2*writebackLen+10, p.written)
 }

@@ -47,7 +47,7 @@ const lockName = "lock"
 // may be a symbolic link, which would lead a write out of the directory. The error says
 // which directory, and whom it belongs to; it is ErrNoLocks where nobody can tell.
 func Own(dir string, names ...string) (*Lock, error) {
-	l, err := own(dir, names)
+	l, err := lockDir(dir, names)
 	var held *HeldError
 	switch {
 	case err == nil:
@@ -61,7 +61,7 @@ func Own(dir string, names ...string) (*Lock, error) {
 	return nil, fmt.Errorf("%s: %w", dir, Cause(err))
 }
 
-func own(dir string, names []string) (*Lock, error) {
+func lockDir(dir string, names []string) (*Lock, error) {
 	for _, name := range append([]string{lockName}, names...) {
 		if info, err := os.Lstat(filepath.Join(dir, name)); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 			return nil, fmt.Errorf("%s is a symbolic link; what is written here are files of the directory's own: remove the link, or move the file to its place", name)
@@ -76,7 +76,7 @@ func own(dir string, names []string) (*Lock, error) {
 	switch err := flock(l.dir); {
 	case errors.Is(err, unix.EWOULDBLOCK):
 		return nil, errors.Join(&HeldError{owner(path)}, l.dir.Close())
-	case err != nil && !lockless(err):
+	case err != nil && !lacksLocks(err):
 		return nil, errors.Join(err, l.dir.Close())
 	}
 	if err := l.lockFile(path); err != nil {
@@ -99,18 +99,18 @@ func (l *Lock) lockFile(path string) error {
 		}
 		info, err := file.Stat()
 		if err == nil {
-			err = regular(path, info)
+			err = checkRegular(path, info)
 		}
 		if err == nil {
 			err = flock(file)
 		}
 		switch {
-		case err == nil && same(file, path):
+		case err == nil && isSameFile(file, path):
 			l.file = file
 			return nil
 		case errors.Is(err, unix.EWOULDBLOCK):
 			err = &HeldError{owner(path)}
-		case err != nil && lockless(err):
+		case err != nil && lacksLocks(err):
 			err = ErrNoLocks
 		}
 		_ = file.Close()
@@ -123,7 +123,7 @@ func (l *Lock) lockFile(path string) error {
 }
 
 // lockless reports whether an error says that there are no locks, on files of this kind.
-func lockless(err error) bool {
+func lacksLocks(err error) bool {
 	kinds := []error{unix.ENOTSUP, unix.ENOSYS, unix.ENOLCK, unix.EBADF, unix.EINVAL}
 	return slices.ContainsFunc(kinds, func(e error) bool { return errors.Is(err, e) })
 }
@@ -165,7 +165,7 @@ func (l *Lock) Release() error {
 		return nil
 	}
 	var err error
-	if same(l.file, l.file.Name()) { // or somebody has removed it
+	if isSameFile(l.file, l.file.Name()) { // or somebody has removed it
 		err = os.Remove(l.file.Name())
 	}
 	return errors.Join(err, l.close())
@@ -176,4 +176,24 @@ func (l *Lock) close() error {
 		return l.dir.Close()
 	}
 	return errors.Join(l.file.Close(), l.dir.Close())
+}
+
+// flock locks an open file, or reports at once that it is locked.
+func flock(file *os.File) error {
+	for {
+		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err != unix.EINTR {
+			return err
+		}
+	}
+}
+
+// same reports whether path still names the open file.
+func isSameFile(file *os.File, path string) bool {
+	a, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	b, err := os.Lstat(path)
+	return err == nil && os.SameFile(a, b)
 }

@@ -17,11 +17,11 @@ type Output interface {
 }
 
 // special is a device or a pipe, whose readers see it end early when it is given up.
-type special struct{ *os.File }
+type specialFile struct{ *os.File }
 
-func (s special) Commit() error { return s.Close() }
+func (s specialFile) Commit() error { return s.Close() }
 
-func (s special) Cleanup() error {
+func (s specialFile) Cleanup() error {
 	_ = s.Close()
 	return nil
 }
@@ -52,7 +52,7 @@ func Begin(path string, size int64) (*Pending, error) {
 		return nil, err
 	}
 	Sweep(filepath.Dir(path), filepath.Base(path))
-	if err := Room(path, size); err != nil {
+	if err := checkSpace(path, size); err != nil {
 		return nil, err
 	}
 	return Create(path)
@@ -73,7 +73,7 @@ func openSpecial(ctx context.Context, path string) (Output, error) {
 	}()
 	select {
 	case o := <-done:
-		return special{o.file}, o.err
+		return specialFile{o.file}, o.err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

@@ -12,7 +12,7 @@ import (
 // Room reports, as a kind of ENOSPC, that a file of n bytes cannot be written beside
 // path: that its file system has less left for this user. Quotas are not seen, and a
 // file system that does not tell its size has room.
-func Room(path string, n int64) error {
+func checkSpace(path string, n int64) error {
 	var s unix.Statfs_t
 	if unix.Statfs(filepath.Dir(path), &s) != nil || s.Blocks == 0 || s.Bsize <= 0 {
 		return nil // or else opening the file says why

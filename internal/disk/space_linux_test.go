@@ -10,10 +10,10 @@ import (
 
 func TestRoom(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.npy")
-	require.NoError(t, Room(path, 1))
-	err := Room(path, 1<<62) // more than any disk
+	require.NoError(t, checkSpace(path, 1))
+	err := checkSpace(path, 1<<62) // more than any disk
 	require.ErrorIs(t, err, unix.ENOSPC)
 	require.Regexp(t, `^no space left on device for 4611686018427387904 bytes: \d+ are free$`, err.Error())
-	require.NoError(t, Room(filepath.Join(filepath.Dir(path), "none", "x.npy"), 1<<62), "opening the file says that there is no directory")
-	require.NoError(t, Room("/proc/x.npy", 1<<62), "a file system of no size")
+	require.NoError(t, checkSpace(filepath.Join(filepath.Dir(path), "none", "x.npy"), 1<<62), "opening the file says that there is no directory")
+	require.NoError(t, checkSpace("/proc/x.npy", 1<<62), "a file system of no size")
 }

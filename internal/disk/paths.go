@@ -55,12 +55,12 @@ func Real(path string) string {
 	if err != nil {
 		return path
 	}
-	for above, below := path, ""; ; above, below = filepath.Dir(above), filepath.Join(filepath.Base(above), below) {
-		if at, err := filepath.EvalSymlinks(above); err == nil || !os.IsNotExist(err) || above == filepath.Dir(above) {
+	for parent, suffix := path, ""; ; parent, suffix = filepath.Dir(parent), filepath.Join(filepath.Base(parent), suffix) {
+		if realParent, err := filepath.EvalSymlinks(parent); err == nil || !os.IsNotExist(err) || parent == filepath.Dir(parent) {
 			if err != nil {
 				return path
 			}
-			return filepath.Join(at, below)
+			return filepath.Join(realParent, suffix)
 		}
 	}
 }

@@ -1,7 +1,3 @@
-// Package disk reads and writes the program's own files so that nothing is
-// lost and nothing foreign is waited for: files appear under their names whole
-// or not at all and are on the disk when the call returns; only regular files
-// of a sensible size are read; and a lock says who owns a directory.
 package disk
 
 import (
@@ -19,93 +15,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Open opens a regular file for reading and returns its size. Pipes and
-// devices, which may never end or never begin, are refused without waiting.
-func Open(path string) (*os.File, int64, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, 0, &fs.PathError{Op: "open", Path: path, Err: Cause(err)}
-	}
-	if err := regular(path, info); err != nil {
-		return nil, 0, err
-	}
-	// A file of a moment ago may be a pipe by now, which is not waited for.
-	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, 0, err
-	}
-	if info, err = file.Stat(); err == nil {
-		err = regular(path, info)
-	}
-	if err != nil {
-		return nil, 0, errors.Join(err, file.Close())
-	}
-	return file, info.Size(), nil
-}
-
-// Read returns the content of a regular file of at most limit bytes.
-func Read(path string, limit int64) ([]byte, error) {
-	file, size, err := Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	if size > limit {
-		return nil, tooLong(path, limit)
-	}
-	// Files grow, and those of /proc have no size.
-	data, err := io.ReadAll(io.LimitReader(file, limit+1))
-	if err == nil && int64(len(data)) > limit {
-		err = tooLong(path, limit)
-	}
-	return data, err
-}
-
-func tooLong(path string, limit int64) error {
-	return fmt.Errorf("%s: longer than %d bytes, which such a file never is", path, limit)
-}
-
-func regular(path string, info fs.FileInfo) error {
-	what := ""
-	switch mode := info.Mode(); {
-	case mode.IsRegular():
-		return nil
-	case mode.IsDir():
-		what = "a directory"
-	case mode&fs.ModeNamedPipe != 0:
-		what = "a pipe"
-	case mode&fs.ModeSocket != 0:
-		what = "a socket"
-	case mode&fs.ModeDevice != 0:
-		what = "a device"
-	default:
-		what = "a special file"
-	}
-	return fmt.Errorf("%s: is %s; a regular file is needed", path, what)
-}
-
 // Follow returns where a path leads when it is a symbolic link, whether or not
 // there is anything: writing there leaves the link as it is.
 func Follow(path string) (string, error) {
-	const most = 40 // as the kernel has it
-	at := path
-	for range most {
-		info, err := os.Lstat(at)
+	const maxLinks = 40 // as the kernel has it
+	target := path
+	for range maxLinks {
+		info, err := os.Lstat(target)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode()&fs.ModeSymlink == 0 {
-			return at, nil
+			return target, nil
 		}
 		if err != nil {
 			return "", err
 		}
-		next, err := os.Readlink(at)
+		link, err := os.Readlink(target)
 		if err != nil {
 			return "", err
 		}
-		if !filepath.IsAbs(next) {
+		if !filepath.IsAbs(link) {
 			// Not filepath.Join, which would take back a ".." that leads through a link.
-			next = filepath.Dir(at) + string(filepath.Separator) + next
+			link = filepath.Dir(target) + string(filepath.Separator) + link
 		}
-		at = next
+		target = link
 	}
 	return "", &fs.PathError{Op: "open", Path: path, Err: unix.ELOOP}
 }
@@ -116,7 +47,7 @@ func Follow(path string) (string, error) {
 type Pending struct {
 	*renameio.PendingFile
 	path             string
-	written, started int64 // bytes, and those of them whose way to the disk has begun
+	written, flushed int64 // bytes, and those of them whose way to the disk has begun
 }
 
 // Create begins a file that Commit gives its name. Links are followed; the
@@ -135,7 +66,7 @@ func Create(path string) (*Pending, error) {
 		// Between its creation and its lock the file looks like one that was
 		// left behind, and may have been swept away. Without locks, as on some
 		// network file systems, nothing is swept.
-		if err := flock(temp.File); err == nil && !same(temp.File, temp.Name()) {
+		if err := flock(temp.File); err == nil && !isSameFile(temp.File, temp.Name()) {
 			_ = temp.Close()
 			continue
 		}
@@ -151,9 +82,9 @@ const writebackLen = 8 << 20
 func (p *Pending) Write(data []byte) (int, error) {
 	n, err := p.File.Write(data)
 	p.written += int64(n)
-	if length := p.written - p.started; length >= writebackLen {
-		startWriteback(p.File, p.started, length)
-		p.started = p.written
+	if length := p.written - p.flushed; length >= writebackLen {
+		startWriteback(p.File, p.flushed, length)
+		p.flushed = p.written
 	}
 	return n, err
 }
@@ -191,14 +122,14 @@ func WriteJSON(path string, v any) error {
 func Publish(path string, data []byte) error {
 	p, err := Create(path)
 	if err != nil {
-		return named(path, err)
+		return writeError(path, err)
 	}
 	if _, err = p.Write(data); err == nil {
 		err = os.Rename(p.Name(), p.path)
 	}
 	if err != nil {
 		_ = p.Cleanup()
-		return named(path, err)
+		return writeError(path, err)
 	}
 	return p.Close()
 }
@@ -208,27 +139,27 @@ func Publish(path string, data []byte) error {
 func Replace(path string, write func(io.Writer) error, ready func() error) error {
 	p, err := Create(path)
 	if err != nil {
-		return named(path, err)
+		return writeError(path, err)
 	}
 	if err = write(p); err == nil {
 		err = p.Sync()
 	}
 	if err != nil {
 		_ = p.Cleanup()
-		return named(path, err)
+		return writeError(path, err)
 	}
 	if err := ready(); err != nil {
 		_ = p.Cleanup()
 		return err
 	}
 	if err := p.Commit(); err != nil {
-		return named(path, err)
+		return writeError(path, err)
 	}
 	return nil
 }
 
 // named names the file of an error, in place of the temporary file.
-func named(path string, err error) error { return fmt.Errorf("writing %s: %w", path, Cause(err)) }
+func writeError(path string, err error) error { return fmt.Errorf("writing %s: %w", path, Cause(err)) }
 
 // Cause is an error without the name of a file.
 func Cause(err error) error {
@@ -258,7 +189,7 @@ func Sweep(dir string, names ...string) {
 		return // there is nothing to sweep, or the next write will say why
 	}
 	for _, e := range entries {
-		if !e.Type().IsRegular() || !temporary(e.Name(), names) {
+		if !e.Type().IsRegular() || !isTemporary(e.Name(), names) {
 			continue
 		}
 		path := filepath.Join(dir, e.Name())
@@ -266,7 +197,7 @@ func Sweep(dir string, names ...string) {
 		if err != nil {
 			continue
 		}
-		if flock(file) == nil && same(file, path) {
+		if flock(file) == nil && isSameFile(file, path) {
 			_ = os.Remove(path)
 		}
 		_ = file.Close()
@@ -275,29 +206,9 @@ func Sweep(dir string, names ...string) {
 
 // temporary reports whether a name is that of a temporary file of one of names:
 // a point, the name, and a number.
-func temporary(name string, names []string) bool {
+func isTemporary(name string, names []string) bool {
 	return slices.ContainsFunc(names, func(target string) bool {
 		number, ok := strings.CutPrefix(name, "."+target)
 		return ok && number != "" && strings.Trim(number, "0123456789") == ""
 	})
-}
-
-// flock locks an open file, or reports at once that it is locked.
-func flock(file *os.File) error {
-	for {
-		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err != unix.EINTR {
-			return err
-		}
-	}
-}
-
-// same reports whether path still names the open file.
-func same(file *os.File, path string) bool {
-	a, err := file.Stat()
-	if err != nil {
-		return false
-	}
-	b, err := os.Lstat(path)
-	return err == nil && os.SameFile(a, b)
 }
