@@ -176,7 +176,7 @@ func Store(path string, results any, document, text string) error {
 		return err
 	}
 	for path, content := range map[string][]byte{path: append(data, '\n'), document: []byte(text)} {
-		disk.Sweep(filepath.Dir(path), filepath.Base(path))
+		disk.RemoveTemporary(filepath.Dir(path), filepath.Base(path))
 		if err := disk.Write(path, content); err != nil {
 			return err
 		}

@@ -141,7 +141,7 @@ func TestLongFilesAreWhole(t *testing.T) {
 	require.True(t, bytes.Equal(data, got))
 }
 
-func TestSweepRemovesWhatIsNotBeingWritten(t *testing.T) {
+func TestRemoveTemporaryRemovesWhatIsNotBeingWritten(t *testing.T) {
 	dir := t.TempDir()
 	live, err := Create(filepath.Join(dir, "x.npy"))
 	require.NoError(t, err)
@@ -149,8 +149,8 @@ func TestSweepRemovesWhatIsNotBeingWritten(t *testing.T) {
 	for _, name := range []string{".x.npy123", ".x.npy", ".x.npy12a", ".y.npy123", "x.npy123"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
-	Sweep(dir, "x.npy", "model.rvg")
-	Sweep(filepath.Join(dir, "none"), "x.npy")
+	RemoveTemporary(dir, "x.npy", "model.rvg")
+	RemoveTemporary(filepath.Join(dir, "none"), "x.npy")
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	var names []string

@@ -51,7 +51,7 @@ func Own(dir string, names ...string) (*Lock, error) {
 	var held *HeldError
 	switch {
 	case err == nil:
-		Sweep(dir, names...)
+		RemoveTemporary(dir, names...)
 		return l, nil
 	case errors.Is(err, ErrNoLocks):
 		return nil, fmt.Errorf("%s: %w: see to it that no second process uses this directory", dir, err)

@@ -51,7 +51,7 @@ func Begin(path string, size int64) (*Pending, error) {
 	if err != nil {
 		return nil, err
 	}
-	Sweep(filepath.Dir(path), filepath.Base(path))
+	RemoveTemporary(filepath.Dir(path), filepath.Base(path))
 	if err := checkSpace(path, size); err != nil {
 		return nil, err
 	}

@@ -181,9 +181,9 @@ func SyncDir(path string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// Sweep removes what killed processes left beside the named files of a
+// RemoveTemporary removes what killed processes left beside the named files of a
 // directory. What is still being written stays.
-func Sweep(dir string, names ...string) {
+func RemoveTemporary(dir string, names ...string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return // there is nothing to sweep, or the next write will say why

@@ -144,7 +144,7 @@ func Write(dir string, figures []figure.Figure, formats ...Format) error {
 				return fmt.Errorf("figure %s: %w", figures[i].Name, err)
 			}
 			name := figures[i].Name + format.suffix
-			disk.Sweep(dir, name)
+			disk.RemoveTemporary(dir, name)
 			if err := disk.Write(filepath.Join(dir, name), b.Bytes()); err != nil {
 				return err
 			}
