@@ -193,7 +193,7 @@ func (p *program) checkApart(reads []string, writes ...string) error {
 			out = append(out, path)
 		}
 	}
-	if err := disk.Apart(in, out); err != nil {
+	if err := disk.CheckDistinct(in, out); err != nil {
 		return usagef("-o: %w", err)
 	}
 	return nil

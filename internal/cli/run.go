@@ -211,7 +211,7 @@ func (p *program) trainGrid(cmd *cobra.Command, args, grid []string, b *batchOpt
 func (p *program) runJobs(source string, jobs []*batch.Job, b *batchOptions) error {
 	err := disk.Unlinked(b.dir, batchFiles...)
 	if err == nil && b.listPath != "" {
-		err = disk.Apart([]string{b.listPath}, joinAll(b.dir, batchFiles))
+		err = disk.CheckDistinct([]string{b.listPath}, joinAll(b.dir, batchFiles))
 	}
 	if err != nil {
 		return usagef("-o: %w", err)

@@ -99,7 +99,7 @@ func TestApart(t *testing.T) {
 		{nil, []string{in("new"), in("new2"), in("d/new")}, ""},
 		{[]string{"/dev/null"}, []string{"/dev/null"}, ""},
 	} {
-		err := Apart(c.reads, c.writes)
+		err := CheckDistinct(c.reads, c.writes)
 		if c.want == "" {
 			require.NoError(t, err)
 		} else {

@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 )
 
-// Apart returns an error if one of the files that are to be written is, by whatever name or
+// CheckDistinct returns an error if one of the files that are to be written is, by whatever name or
 // link, one of those that are read, or another of them. Devices and pipes may be both.
-func Apart(reads, writes []string) error {
+func CheckDistinct(reads, writes []string) error {
 	for i, out := range writes {
 		for _, in := range reads {
 			if Same(out, in) {
