@@ -395,9 +395,9 @@ func Link(jobs []*Job, place Place) error {
 	var problems problemList
 	ids, outs, reserved := make(map[string]*Job), make(map[string]*Job), make(map[string]bool)
 	for _, path := range place.Reserved {
-		reserved[disk.Real(path)] = true
+		reserved[disk.RealPath(path)] = true
 	}
-	home := disk.Real(place.Dir)
+	home := disk.RealPath(place.Dir)
 	for _, j := range jobs {
 		j.dependsOn = -1
 		if other := ids[j.ID]; other != nil {
@@ -405,7 +405,7 @@ func Link(jobs []*Job, place Place) error {
 		}
 		ids[j.ID] = j
 		for _, out := range j.outputs() {
-			path := disk.Real(out)
+			path := disk.RealPath(out)
 			sameFile := func(path string) bool { return disk.Same(path, out) }
 			relative, err := filepath.Rel(home, path)
 			switch other := outs[path]; {
@@ -423,7 +423,7 @@ func Link(jobs []*Job, place Place) error {
 	}
 	for _, j := range jobs {
 		for _, path := range j.inputs() {
-			from := writer(outs, disk.Real(path))
+			from := writer(outs, disk.RealPath(path))
 			switch {
 			case from == nil || from == j:
 			case from.Index > j.Index:

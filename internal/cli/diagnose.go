@@ -79,7 +79,7 @@ func (p *program) diagnose(d *diagnoseOptions) error {
 	if err := o.Validate(); err != nil {
 		return usagef("--%w", err)
 	}
-	if err := disk.Unlinked(d.model, diagnosisFile); err != nil {
+	if err := disk.CheckLinks(d.model, diagnosisFile); err != nil {
 		return usageError{err}
 	}
 	model, cfg, err := run.Read(p.systems, d.model)

@@ -203,7 +203,7 @@ func (p *program) checkApart(reads []string, writes ...string) error {
 // links. A run that continues may read the config.json that it has left there.
 func (p *program) checkRunDir(t *trainOptions) error {
 	names := append(runFiles[:len(runFiles):len(runFiles)], "samples.npy", "samples.npy.json", "report.html")
-	if err := disk.Unlinked(t.dir, names...); err != nil {
+	if err := disk.CheckLinks(t.dir, names...); err != nil {
 		return usagef("-o: %w", err)
 	}
 	writes := joinAll(t.dir, names)

@@ -83,7 +83,7 @@ func (p *program) presets() (names []string) {
 }
 
 func (p *program) reproduce(r *reproduceOptions) error {
-	if err := disk.Unlinked(r.Dir, "results.json", "results.md"); err != nil {
+	if err := disk.CheckLinks(r.Dir, "results.json", "results.md"); err != nil {
 		return usagef("-o: %w", err)
 	}
 	r.Seed, r.Program = uint64(r.seed), version.Read().String()

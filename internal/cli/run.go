@@ -209,7 +209,7 @@ func (p *program) trainGrid(cmd *cobra.Command, args, grid []string, b *batchOpt
 
 // runJobs runs the shard's part of jobs, unless any of them is wrong.
 func (p *program) runJobs(source string, jobs []*batch.Job, b *batchOptions) error {
-	err := disk.Unlinked(b.dir, batchFiles...)
+	err := disk.CheckLinks(b.dir, batchFiles...)
 	if err == nil && b.listPath != "" {
 		err = disk.CheckDistinct([]string{b.listPath}, joinAll(b.dir, batchFiles))
 	}

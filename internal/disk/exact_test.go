@@ -113,10 +113,10 @@ func TestApart(t *testing.T) {
 	real, err := filepath.EvalSymlinks(dir)
 	require.NoError(t, err)
 	for path, want := range map[string]string{in("e/x/y"): filepath.Join(real, "d/x/y"), in("soft"): filepath.Join(real, "a"), in("none/./x"): filepath.Join(real, "none/x"), "/": "/", in("a/below"): in("a/below")} {
-		require.Equal(t, want, Real(path))
+		require.Equal(t, want, RealPath(path))
 	}
-	require.NoError(t, Unlinked(dir, "a", "hard", "none"))
-	require.EqualError(t, Unlinked(dir, "a", "soft"), in("soft")+": is a link to a, which would be written over; remove the link, or choose another directory")
+	require.NoError(t, CheckLinks(dir, "a", "hard", "none"))
+	require.EqualError(t, CheckLinks(dir, "a", "soft"), in("soft")+": is a link to a, which would be written over; remove the link, or choose another directory")
 }
 
 // TestWhoHoldsALock: the owner that the file names, where another has it, and what says that

@@ -19,7 +19,7 @@ func CheckDistinct(reads, writes []string) error {
 			}
 		}
 		for _, other := range writes[:i] {
-			if Same(out, other) || Real(out) == Real(other) {
+			if Same(out, other) || RealPath(out) == RealPath(other) {
 				return fmt.Errorf("%s and %s are one file; give them names of their own", other, out)
 			}
 		}
@@ -37,9 +37,9 @@ func Same(a, b string) bool {
 	return err == nil && os.SameFile(first, second)
 }
 
-// Unlinked returns an error if one of the names in a directory is a symbolic link: what is
+// CheckLinks returns an error if one of the names in a directory is a symbolic link: what is
 // written under it would replace a file that stands elsewhere.
-func Unlinked(dir string, names ...string) error {
+func CheckLinks(dir string, names ...string) error {
 	for _, name := range names {
 		path := filepath.Join(dir, name)
 		if to, err := os.Readlink(path); err == nil {
@@ -49,8 +49,8 @@ func Unlinked(dir string, names ...string) error {
 	return nil
 }
 
-// Real is a path as far as it exists without links and points.
-func Real(path string) string {
+// RealPath is a path as far as it exists without links and points.
+func RealPath(path string) string {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return path
