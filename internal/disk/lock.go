@@ -14,13 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Lock is a directory that one process at a time owns, until it releases it or ends.
-// The directory itself is locked, which nobody can remove from under its owner, and its
-// file "lock", which says who that is: network file systems lock files across hosts, but
-// directories on one host alone. What a process that was killed left is no obstacle.
+// A Lock is a directory that one process at a time owns, until it releases it or ends, even by
+// a kill. Both the directory and its file "lock" are locked. Nobody can remove the directory
+// under its owner. The file names the owner, and its lock works across hosts: network file
+// systems lock directories on one host alone.
 type Lock struct{ dir, file *os.File }
 
-// An Owner is whom a lock's file names.
+// An Owner is the process that a lock's file names.
 type Owner struct {
 	Host    string    `json:"host"`
 	Process int       `json:"process"`
@@ -42,10 +42,10 @@ var ErrNoLocks = errors.New("the file system has no locks")
 
 const lockName = "lock"
 
-// Own makes this process the only one that writes to a directory, and removes what one
-// that was killed left of the named files, those that it is about to write. None of them
-// may be a symbolic link, which would lead a write out of the directory. The error says
-// which directory, and whom it belongs to; it is ErrNoLocks where nobody can tell.
+// Own makes this process the only one that writes to a directory. names are the files that it
+// is going to write: Own removes temporary files of theirs that killed processes have left. None
+// of the names may be a symbolic link, which would lead a write out of the directory. The error
+// names the directory and its owner. It is ErrNoLocks on a file system without locks.
 func Own(dir string, names ...string) (*Lock, error) {
 	l, err := lockDir(dir, names)
 	var held *HeldError
@@ -88,8 +88,8 @@ func lockDir(dir string, names []string) (*Lock, error) {
 	return l, nil
 }
 
-// lockFile opens and locks the file. Its former owner, on another host, may remove it
-// meanwhile, which is no reason to try for ever.
+// lockFile opens and locks the file. It tries again, a limited number of times, if a former
+// owner on another host removes the file meanwhile.
 func (l *Lock) lockFile(path string) error {
 	const tries = 100
 	for range tries {
@@ -122,7 +122,7 @@ func (l *Lock) lockFile(path string) error {
 	return errors.New("its file " + lockName + " keeps being replaced")
 }
 
-// lockless reports whether an error says that there are no locks, on files of this kind.
+// lacksLocks reports whether an error says that the file system cannot lock such a file.
 func lacksLocks(err error) bool {
 	kinds := []error{unix.ENOTSUP, unix.ENOSYS, unix.ENOLCK, unix.EBADF, unix.EINVAL}
 	return slices.ContainsFunc(kinds, func(e error) bool { return errors.Is(err, e) })
@@ -141,8 +141,8 @@ func (l *Lock) sign() error {
 	return err
 }
 
-// owner reads who holds a lock, for as long as it takes a process to sign; nobody if its
-// file is gone.
+// owner reads who holds a lock. It waits while a new owner signs the file. The result is zero if
+// the file does not exist or has no signature.
 func owner(path string) (o Owner) {
 	for range 20 {
 		file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
@@ -159,13 +159,13 @@ func owner(path string) (o Owner) {
 	return Owner{}
 }
 
-// Release gives the directory up. A nil lock has nothing to give up.
+// Release gives up the directory. A nil lock does nothing.
 func (l *Lock) Release() error {
 	if l == nil {
 		return nil
 	}
 	var err error
-	if isSameFile(l.file, l.file.Name()) { // or somebody has removed it
+	if isSameFile(l.file, l.file.Name()) { // nobody has removed it
 		err = os.Remove(l.file.Name())
 	}
 	return errors.Join(err, l.close())
@@ -178,7 +178,7 @@ func (l *Lock) close() error {
 	return errors.Join(l.file.Close(), l.dir.Close())
 }
 
-// flock locks an open file, or reports at once that it is locked.
+// flock locks an open file, or returns EWOULDBLOCK at once if another process has locked it.
 func flock(file *os.File) error {
 	for {
 		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
@@ -188,7 +188,7 @@ func flock(file *os.File) error {
 	}
 }
 
-// same reports whether path still names the open file.
+// isSameFile reports whether path still names the open file.
 func isSameFile(file *os.File, path string) bool {
 	a, err := file.Stat()
 	if err != nil {

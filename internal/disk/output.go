@@ -8,15 +8,15 @@ import (
 	"path/filepath"
 )
 
-// An Output is what a user has named. Commit completes it, and Cleanup gives it up. Of one
-// that is Pending nothing is seen before its Commit.
+// An Output is a file, pipe or device that a user has named. Commit completes it, and Cleanup
+// gives it up. A file, which is Pending, does not appear before its Commit.
 type Output interface {
 	io.Writer
 	Commit() error
 	Cleanup() error
 }
 
-// special is a device or a pipe, whose readers see it end early when it is given up.
+// A specialFile is a device or a pipe. Readers of a pipe see it end early when it is given up.
 type specialFile struct{ *os.File }
 
 func (s specialFile) Commit() error { return s.Close() }
@@ -26,9 +26,8 @@ func (s specialFile) Cleanup() error {
 	return nil
 }
 
-// CreateOutput begins a file of size bytes, as Begin does. Devices and pipes that exist under
-// the name are written to directly, a pipe as soon as somebody reads it. Until then ctx can
-// end the waiting.
+// CreateOutput begins a file of size bytes, as Begin does. It opens a device or a pipe that
+// exists at path for direct writes. It waits for a reader of a pipe until ctx ends.
 func CreateOutput(ctx context.Context, path string, size int64) (Output, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -44,8 +43,8 @@ func CreateOutput(ctx context.Context, path string, size int64) (Output, error) 
 	return p, nil
 }
 
-// Begin is Create of a file of size bytes, 0 if that is not known: what killed processes left
-// beside it goes, and a disk that is known to be too small is refused.
+// Begin is Create of a file of size bytes, 0 if that is not known. It first removes temporary
+// files of path that killed processes have left, and returns an error if the disk is too small.
 func Begin(path string, size int64) (*Pending, error) {
 	path, err := Follow(path)
 	if err != nil {

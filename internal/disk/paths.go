@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// CheckDistinct returns an error if one of the files that are to be written is, by whatever name or
-// link, one of those that are read, or another of them. Devices and pipes may be both.
+// CheckDistinct returns an error if a file that is to be written is also read, or written twice,
+// by whatever name or link. Devices and pipes may be read and written.
 func CheckDistinct(reads, writes []string) error {
 	for i, out := range writes {
 		for _, in := range reads {
@@ -37,8 +37,8 @@ func Same(a, b string) bool {
 	return err == nil && os.SameFile(first, second)
 }
 
-// CheckLinks returns an error if one of the names in a directory is a symbolic link: what is
-// written under it would replace a file that stands elsewhere.
+// CheckLinks returns an error if one of the names in a directory is a symbolic link, since
+// writing to it would replace a file elsewhere.
 func CheckLinks(dir string, names ...string) error {
 	for _, name := range names {
 		path := filepath.Join(dir, name)
@@ -49,7 +49,7 @@ func CheckLinks(dir string, names ...string) error {
 	return nil
 }
 
-// RealPath is a path as far as it exists without links and points.
+// RealPath returns an absolute path without links, "." and "..", as far as the path exists.
 func RealPath(path string) string {
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -20,7 +20,7 @@ func Open(path string) (*os.File, int64, error) {
 	if err := checkRegular(path, info); err != nil {
 		return nil, 0, err
 	}
-	// A file of a moment ago may be a pipe by now, which is not waited for.
+	// The file may have become a pipe since; O_NONBLOCK does not wait for it.
 	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, 0, err
@@ -44,7 +44,7 @@ func Read(path string, limit int64) ([]byte, error) {
 	if size > limit {
 		return nil, lengthError(path, limit)
 	}
-	// Files grow, and those of /proc have no size.
+	// A file may grow, and files of /proc have size 0.
 	data, err := io.ReadAll(io.LimitReader(file, limit+1))
 	if err == nil && int64(len(data)) > limit {
 		err = lengthError(path, limit)

@@ -9,20 +9,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Room reports, as a kind of ENOSPC, that a file of n bytes cannot be written beside
-// path: that its file system has less left for this user. Quotas are not seen, and a
-// file system that does not tell its size has room.
+// checkSpace returns an error of ENOSPC if the file system of path has less than n bytes free
+// for this user. It does not know of quotas. It returns nil on a file system that does not
+// report its size.
 func checkSpace(path string, n int64) error {
 	var s unix.Statfs_t
 	if unix.Statfs(filepath.Dir(path), &s) != nil || s.Blocks == 0 || s.Bsize <= 0 {
-		return nil // or else opening the file says why
+		return nil // opening the file reports an error
 	}
 	unit, blocks := uint64(s.Bsize), s.Bavail
 	if s.Frsize > 0 {
-		unit = uint64(s.Frsize) // what blocks are counted in
+		unit = uint64(s.Frsize) // size of a counted block
 	}
 	if os.Geteuid() == 0 {
-		blocks = s.Bfree // with those that are reserved
+		blocks = s.Bfree // including reserved blocks
 	}
 	if blocks > math.MaxInt64/unit || n <= int64(blocks*unit) {
 		return nil

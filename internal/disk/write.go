@@ -15,10 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Follow returns where a path leads when it is a symbolic link, whether or not
-// there is anything: writing there leaves the link as it is.
+// Follow returns the target of a path that is a symbolic link, whether or not it
+// exists, and other paths as they are. Writing there leaves the link as it is.
 func Follow(path string) (string, error) {
-	const maxLinks = 40 // as the kernel has it
+	const maxLinks = 40 // as in Linux
 	target := path
 	for range maxLinks {
 		info, err := os.Lstat(target)
@@ -41,17 +41,17 @@ func Follow(path string) (string, error) {
 	return "", &fs.PathError{Op: "open", Path: path, Err: unix.ELOOP}
 }
 
-// A Pending file is written beside its target and takes its name, or nothing,
-// at the end. While it is open it is locked, so that what a killed process left
-// can be told from what is being written.
+// A Pending file is written beside its target. At the end it takes the target's name
+// or is removed. It is locked while it is open, so that RemoveTemporary can tell files of
+// killed processes from files that are being written.
 type Pending struct {
 	*renameio.PendingFile
 	path             string
-	written, flushed int64 // bytes, and those of them whose way to the disk has begun
+	written, flushed int64 // number of bytes, and how many of them writeback has begun for
 }
 
-// Create begins a file that Commit gives its name. Links are followed; the
-// modes are those of the file that it replaces, or 0644 less the umask.
+// Create begins a file that Commit gives its name. It follows links. The file's
+// mode is that of the file that it replaces, or 0644 less the umask.
 func Create(path string) (*Pending, error) {
 	path, err := Follow(path)
 	if err != nil {
@@ -63,9 +63,9 @@ func Create(path string) (*Pending, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Between its creation and its lock the file looks like one that was
-		// left behind, and may have been swept away. Without locks, as on some
-		// network file systems, nothing is swept.
+		// Between its creation and its lock the file looks like one of a killed
+		// process, and may have been removed. Without locks, as on some network
+		// file systems, RemoveTemporary removes nothing.
 		if err := flock(temp.File); err == nil && !isSameFile(temp.File, temp.Name()) {
 			_ = temp.Close()
 			continue
@@ -75,7 +75,7 @@ func Create(path string) (*Pending, error) {
 }
 
 // writebackLen is how many bytes go to the disk at once while a file is being
-// written: a checkpoint of a gigabyte is there soon after its last byte.
+// written, so that little is left to write when a large checkpoint is complete.
 const writebackLen = 8 << 20
 
 // Write implements io.Writer.
@@ -89,8 +89,8 @@ func (p *Pending) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// Commit puts the content on the disk and then the name. After an error there
-// is no new file.
+// Commit puts the content on the disk, and then gives the file its name. After an
+// error there is no new file.
 func (p *Pending) Commit() error {
 	if err := p.CloseAtomicallyReplace(); err != nil {
 		return errors.Join(err, p.Cleanup())
@@ -116,9 +116,8 @@ func WriteJSON(path string, v any) error {
 	return Write(path, append(text, '\n'))
 }
 
-// Publish is Write, but does not wait for the disk: for what tells others of work that
-// goes on. Whoever reads path finds the old content or the new, but after a loss of power
-// perhaps neither.
+// Publish is Write that does not wait for the disk, for files that report progress. A
+// reader finds the old content or the new, but perhaps neither after a loss of power.
 func Publish(path string, data []byte) error {
 	p, err := Create(path)
 	if err != nil {
@@ -134,8 +133,9 @@ func Publish(path string, data []byte) error {
 	return p.Close()
 }
 
-// Replace is Write of what write writes, and calls ready when that is on the
-// disk and has only to get its name, which it does not get if either fails.
+// Replace is Write of the content that write writes. It calls ready when the content
+// is on the disk, and then gives the file its name. If write or ready fails there is no
+// new file.
 func Replace(path string, write func(io.Writer) error, ready func() error) error {
 	p, err := Create(path)
 	if err != nil {
@@ -158,10 +158,10 @@ func Replace(path string, write func(io.Writer) error, ready func() error) error
 	return nil
 }
 
-// named names the file of an error, in place of the temporary file.
+// writeError returns an error that names path in place of the temporary file.
 func writeError(path string, err error) error { return fmt.Errorf("writing %s: %w", path, Cause(err)) }
 
-// Cause is an error without the name of a file.
+// Cause returns an error without the name of a file.
 func Cause(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
@@ -181,12 +181,12 @@ func SyncDir(path string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// RemoveTemporary removes what killed processes left beside the named files of a
-// directory. What is still being written stays.
+// RemoveTemporary removes temporary files of the named files in a directory that killed
+// processes have left. Files that are being written stay.
 func RemoveTemporary(dir string, names ...string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return // there is nothing to sweep, or the next write will say why
+		return // the next write reports the error
 	}
 	for _, e := range entries {
 		if !e.Type().IsRegular() || !isTemporary(e.Name(), names) {
@@ -204,7 +204,7 @@ func RemoveTemporary(dir string, names ...string) {
 	}
 }
 
-// temporary reports whether a name is that of a temporary file of one of names:
+// isTemporary reports whether a name is that of a temporary file of one of names:
 // a point, the name, and a number.
 func isTemporary(name string, names []string) bool {
 	return slices.ContainsFunc(names, func(target string) bool {

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startWriteback has n bytes of a file on their way to the disk when Sync asks
-// for them. It neither waits nor promises anything.
+// startWriteback begins to write n bytes of a file to the disk, so that Sync takes less
+// time. It does not wait, and promises nothing.
 func startWriteback(file *os.File, offset, n int64) {
 	_ = unix.SyncFileRange(int(file.Fd()), offset, n, unix.SYNC_FILE_RANGE_WRITE)
 }
