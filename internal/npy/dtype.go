@@ -7,53 +7,53 @@ import (
 	"strings"
 )
 
-// A Field is one of a dtype's.
+// A Field is a field of a dtype.
 type Field struct {
 	Name  string // empty for a dtype without fields
-	Type  string // byte order, kind and size: <f4
-	Count int    // numbers in it
+	Type  string // byte order, kind and size of a number: <f4
+	Count int    // of numbers
 }
 
 // Fields returns the fields of a dtype, given as in Header.Descr, and the number of bytes of one
 // item.
-func Fields(descr string) (all []Field, size int, err error) {
+func Fields(descr string) (fields []Field, size int, err error) {
 	p := reader{text: descr}
 	l, err := p.literal(0)
-	if err == nil && p.skip() != 0 {
-		err = fmt.Errorf("unexpected %q", p.text[p.at:])
+	if err == nil && p.skipSpace() != 0 {
+		err = fmt.Errorf("unexpected %q", p.text[p.pos:])
 	}
 	if err == nil {
-		all, size, err = fieldsOf(l)
+		fields, size, err = parseFields(l)
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("npy: dtype %s: %w", descr, err)
 	}
-	return all, size, nil
+	return fields, size, nil
 }
 
-func fieldsOf(l literal) (all []Field, size int, err error) {
+func parseFields(l literal) (fields []Field, size int, err error) {
 	switch v := l.value.(type) {
 	case string:
 		size, err = plainSize(v)
 		return []Field{{Type: v, Count: 1}}, size, err
 	case []literal:
 		for _, item := range v {
-			f, one, err := fieldOf(item)
+			f, numberSize, err := parseField(item)
 			if err != nil {
 				return nil, 0, err
 			}
-			all, size = append(all, f), size+one*f.Count
+			fields, size = append(fields, f), size+numberSize*f.Count
 		}
 		if size <= 0 || size > 1<<30 {
 			return nil, 0, fmt.Errorf("items of %d bytes", size)
 		}
-		return all, size, nil
+		return fields, size, nil
 	}
 	return nil, 0, fmt.Errorf("%s is neither a string nor a list of fields", l.text)
 }
 
-// fieldOf returns (name, dtype) or (name, dtype, shape), and the size of one of its numbers.
-func fieldOf(l literal) (f Field, size int, err error) {
+// parseField returns the field (name, dtype) or (name, dtype, shape), and the size of a number.
+func parseField(l literal) (f Field, size int, err error) {
 	parts, ok := l.value.([]literal)
 	if !ok || len(parts) < 2 || len(parts) > 3 {
 		return f, 0, fmt.Errorf("field %s is not (name, dtype) or (name, dtype, shape)", l.text)
@@ -104,114 +104,114 @@ type literal struct {
 	value any
 }
 
-// reader reads the small part of Python's grammar that headers use.
+// A reader parses the small part of Python's grammar that headers use.
 type reader struct {
 	text string
-	at   int
+	pos  int
 }
 
-// skip passes over white space and returns the next byte, 0 at the end.
-func (r *reader) skip() byte {
-	for r.at < len(r.text) && strings.IndexByte(" \t\r\n", r.text[r.at]) >= 0 {
-		r.at++
+// skipSpace passes over white space and returns the next byte, 0 at the end.
+func (r *reader) skipSpace() byte {
+	for r.pos < len(r.text) && strings.IndexByte(" \t\r\n", r.text[r.pos]) >= 0 {
+		r.pos++
 	}
-	if r.at == len(r.text) {
+	if r.pos == len(r.text) {
 		return 0
 	}
-	return r.text[r.at]
+	return r.text[r.pos]
 }
 
 func (r *reader) literal(depth int) (literal, error) {
-	first := r.skip()
-	start := r.at
+	first := r.skipSpace()
+	start := r.pos
 	value, err := r.value(first, depth)
-	return literal{r.text[start:r.at], value}, err
+	return literal{r.text[start:r.pos], value}, err
 }
 
 func (r *reader) value(first byte, depth int) (any, error) {
-	rest := r.text[r.at:]
+	tail := r.text[r.pos:]
 	switch {
 	case depth > 16:
 		return nil, errors.New("nested too deeply")
 	case first == '\'' || first == '"':
-		end := strings.IndexByte(rest[1:], first)
-		if end < 0 || strings.ContainsRune(rest[1:1+end], '\\') {
+		end := strings.IndexByte(tail[1:], first)
+		if end < 0 || strings.ContainsRune(tail[1:1+end], '\\') {
 			return nil, errors.New("a string has no end, or an escape")
 		}
-		r.at += end + 2
-		return rest[1 : 1+end], nil
+		r.pos += end + 2
+		return tail[1 : 1+end], nil
 	case first == '(':
 		return r.items(')', depth)
 	case first == '[':
 		return r.items(']', depth)
-	case strings.HasPrefix(rest, "True"):
-		r.at += 4
+	case strings.HasPrefix(tail, "True"):
+		r.pos += 4
 		return true, nil
-	case strings.HasPrefix(rest, "False"):
-		r.at += 5
+	case strings.HasPrefix(tail, "False"):
+		r.pos += 5
 		return false, nil
 	}
-	digits := len(rest) - len(strings.TrimLeft(rest, "0123456789"))
-	n, err := strconv.Atoi(rest[:digits])
+	digits := len(tail) - len(strings.TrimLeft(tail, "0123456789"))
+	n, err := strconv.Atoi(tail[:digits])
 	if err != nil {
-		return nil, fmt.Errorf("unexpected %q", rest[:min(len(rest), 10)])
+		return nil, fmt.Errorf("unexpected %q", tail[:min(len(tail), 10)])
 	}
-	r.at += digits
+	r.pos += digits
 	return n, nil
 }
 
 // items reads a tuple or list up to its closing bracket.
 func (r *reader) items(closing byte, depth int) ([]literal, error) {
-	r.at++
+	r.pos++
 	items := []literal{}
-	for r.skip() != closing {
+	for r.skipSpace() != closing {
 		item, err := r.literal(depth + 1)
 		if err != nil {
 			return nil, err
 		}
 		items = append(items, item)
-		switch r.skip() {
+		switch r.skipSpace() {
 		case ',':
-			r.at++
+			r.pos++
 		case closing:
 		default:
 			return nil, fmt.Errorf("missing %c", closing)
 		}
 	}
-	r.at++
+	r.pos++
 	return items, nil
 }
 
 // parseDict reads a dictionary with string keys.
 func parseDict(text string) (map[string]literal, error) {
 	r := reader{text: text}
-	if r.skip() != '{' {
+	if r.skipSpace() != '{' {
 		return nil, errors.New("not a dictionary")
 	}
-	r.at++
+	r.pos++
 	dict := make(map[string]literal)
-	for r.skip() != '}' {
+	for r.skipSpace() != '}' {
 		key, err := r.literal(0)
 		if err != nil {
 			return nil, err
 		}
 		name, ok := key.value.(string)
-		if !ok || r.skip() != ':' {
+		if !ok || r.skipSpace() != ':' {
 			return nil, fmt.Errorf("key %s", key.text)
 		}
-		r.at++
+		r.pos++
 		if dict[name], err = r.literal(0); err != nil {
 			return nil, err
 		}
-		if r.skip() == ',' {
-			r.at++
-		} else if r.skip() != '}' {
+		if r.skipSpace() == ',' {
+			r.pos++
+		} else if r.skipSpace() != '}' {
 			return nil, errors.New("missing }")
 		}
 	}
-	r.at++
-	if r.skip() != 0 {
-		return nil, fmt.Errorf("unexpected %q after the dictionary", r.text[r.at:])
+	r.pos++
+	if r.skipSpace() != 0 {
+		return nil, fmt.Errorf("unexpected %q after the dictionary", r.text[r.pos:])
 	}
 	return dict, nil
 }

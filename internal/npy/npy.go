@@ -1,9 +1,8 @@
 // Package npy streams arrays into files that NumPy reads: format versions 1.0
 // and 2.0 of .npy, structured dtypes included.
 //
-// The number of rows is known beforehand and written first, the data follow in
-// pieces of any size, so memory does not grow with the file and the output may
-// be a pipe.
+// The shape is written first, and the data follow in writes of any size. Memory
+// does not grow with the file, and the output may be a pipe.
 package npy
 
 import (
@@ -17,7 +16,7 @@ import (
 
 const (
 	magic     = "\x93NUMPY"
-	alignment = 64      // of the data in the file, as NumPy promises for memory mapping
+	alignment = 64      // bytes; NumPy aligns data so for memory mapping
 	maxHeader = 1 << 20 // longest header that is read
 )
 
@@ -49,7 +48,7 @@ func (h Header) Size() (int64, error) {
 	return size, nil
 }
 
-// Append appends the header as it stands at the start of a file.
+// Append appends the bytes with which a file begins, up to the data.
 func (h Header) Append(dst []byte) ([]byte, error) {
 	if _, err := h.Size(); err != nil {
 		return dst, err
@@ -75,7 +74,7 @@ func (h Header) Append(dst []byte) ([]byte, error) {
 	return append(dst, '\n'), nil
 }
 
-// Columns is the dtype of a row of numbers with names.
+// Columns returns the dtype of a row of float64 numbers with names.
 func Columns(names []string) (descr string, err error) {
 	fields := make([]string, len(names))
 	for i, name := range names {
@@ -96,8 +95,8 @@ func Tuple(shape []int) string {
 	return "(" + lengths + ")"
 }
 
-// ReadHeader reads the header of a file and leaves r at its first datum.
-// Arrays in Fortran order are refused.
+// ReadHeader reads the header of a file. r is then at the first byte of the data.
+// Arrays in Fortran order are an error.
 func ReadHeader(r io.Reader) (Header, error) {
 	var h Header
 	start := make([]byte, len(magic)+2)

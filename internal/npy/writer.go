@@ -6,12 +6,12 @@ import (
 	"sync/atomic"
 )
 
-// A Writer writes one array. It holds exactly the bytes that its header
-// promises: Write refuses more and Close refuses fewer.
+// A Writer writes one array, of exactly the length that its header promises:
+// more data are an error of Write, and fewer an error of Close.
 type Writer struct {
-	w    io.Writer
-	size int64        // of the data
-	left atomic.Int64 // of it, to be written
+	w         io.Writer
+	size      int64        // bytes of data
+	remaining atomic.Int64 // bytes of data to be written
 }
 
 // NewWriter writes the header to w.
@@ -28,35 +28,35 @@ func NewWriter(w io.Writer, h Header) (*Writer, error) {
 		return nil, err
 	}
 	writer := &Writer{w: w, size: size}
-	writer.left.Store(size)
+	writer.remaining.Store(size)
 	return writer, nil
 }
 
 // Write appends data.
 func (w *Writer) Write(p []byte) (int, error) {
-	if left := w.left.Load(); int64(len(p)) > left {
-		return 0, fmt.Errorf("npy: %d bytes more than the header promises", int64(len(p))-left)
+	if remaining := w.remaining.Load(); int64(len(p)) > remaining {
+		return 0, fmt.Errorf("npy: %d bytes more than the header promises", int64(len(p))-remaining)
 	}
-	for done := 0; ; {
-		n, err := w.w.Write(p[done:min(len(p), done+atOnce)])
-		w.left.Add(-int64(n))
-		if done += n; err != nil || done == len(p) {
-			return done, err
+	for written := 0; ; {
+		n, err := w.w.Write(p[written:min(len(p), written+maxChunk)])
+		w.remaining.Add(-int64(n))
+		if written += n; err != nil || written == len(p) {
+			return written, err
 		}
 	}
 }
 
-// atOnce is how many bytes are written before they are counted.
-const atOnce = 1 << 18
+// maxChunk is how many bytes Write writes at once, before it counts them.
+const maxChunk = 1 << 18
 
-// Written returns how many bytes of the array have been written, of how many.
+// Written returns how many bytes of the array have been written, and its size.
 // It may be called while Write waits.
-func (w *Writer) Written() (n, size int64) { return w.size - w.left.Load(), w.size }
+func (w *Writer) Written() (n, size int64) { return w.size - w.remaining.Load(), w.size }
 
-// Close reports data that are missing.
+// Close returns an error if data are missing.
 func (w *Writer) Close() error {
-	if left := w.left.Load(); left > 0 {
-		return fmt.Errorf("npy: %d bytes fewer than the header promises", left)
+	if remaining := w.remaining.Load(); remaining > 0 {
+		return fmt.Errorf("npy: %d bytes fewer than the header promises", remaining)
 	}
 	return nil
 }
