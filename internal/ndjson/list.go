@@ -5,15 +5,15 @@ import (
 	"strconv"
 )
 
-// scan stores the numbers of a line that is a bare list, which may be nested, and
-// reports whether it is one as the field says. All else, right or wrong, is for the
-// other parsers. It does without a tape, which costs some 25 ns for each number.
-func (f *Field) scan(dst []byte, line []byte, most int) bool {
+// scan stores the numbers of a line that is a bare list, which may be nested. It reports false for
+// a line that is no such list or does not fit the field: the other parsers read it, or report an
+// error. It needs no tape, which costs some 25 ns for each number.
+func (f *Field) scan(dst []byte, line []byte, maxDepth int) bool {
 	n, depth, size := 0, 0, typeSizes[f.Type]
 	i := skipBlanks(line, 0)
 	for { // at the beginning of a value
 		for i < len(line) && line[i] == '[' {
-			if depth++; depth > most {
+			if depth++; depth > maxDepth {
 				return false
 			}
 			i = skipBlanks(line, i+1)
@@ -46,28 +46,28 @@ func (f *Field) scan(dst []byte, line []byte, most int) bool {
 	}
 }
 
-// A stretch is of numbers with their commas.
-type stretch struct{ numbers, bytes int }
+// A signRun is the length of numbers with their commas.
+type signRun struct{ numbers, bytes int }
 
-// scanSigns stores numbers that are 1 or −1 with a comma right after them, and a blank
-// at most, as most of Int8 are. There is no branch on the sign, which nothing can predict.
-func scanSigns(dst []byte, line []byte) (s stretch) {
+// scanSigns stores numbers 1 and −1, each followed by a comma and at most one blank, as in most
+// lists of Int8. It does not branch on the sign, which no processor can predict.
+func scanSigns(dst []byte, line []byte) (s signRun) {
 	i := 0
 	for n := range dst {
 		if i+3 > len(line) {
 			break
 		}
 		c := line[i]
-		minus := int(^c>>4) & 1 // of '-' and '1', which are 4 apart
-		at := line[i+minus:]
-		if (c^byte('1'-4*minus))|(at[0]^'1')|(at[1]^',') != 0 {
+		minus := int(^c>>4) & 1 // 1 for '-' and 0 for '1', whose codes differ by 4
+		digit := line[i+minus:]
+		if (c^byte('1'-4*minus))|(digit[0]^'1')|(digit[1]^',') != 0 {
 			break
 		}
 		dst[n] = byte(1 - 2*minus)
 		if i += minus + 2; i < len(line) && line[i] == ' ' {
 			i++
 		}
-		s = stretch{n + 1, i}
+		s = signRun{n + 1, i}
 	}
 	return s
 }
@@ -79,11 +79,11 @@ func skipBlanks(line []byte, i int) int {
 	return i
 }
 
-// powers of ten that float64 holds exactly.
-var powers = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
+// powersOfTen are the powers of ten that float64 holds exactly.
+var powersOfTen = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
 
-// scanNumber stores the number at i and returns where it ends, −1 if it is none, or one
-// for the other parsers.
+// scanNumber stores the number at i and returns its end. It returns −1 if there is no number, or
+// one that it leaves to the other parsers.
 func (f *Field) scanNumber(dst []byte, line []byte, i int) int {
 	start := i
 	negative := line[i] == '-'
@@ -100,11 +100,11 @@ func (f *Field) scanNumber(dst []byte, line []byte, i int) int {
 		return -1
 	}
 	if i == len(line) || line[i] != '.' && line[i]|0x20 != 'e' {
-		whole := int64(mantissa)
+		integer := int64(mantissa)
 		if negative {
-			whole = -whole
+			integer = -integer
 		}
-		if !f.store(dst, Int, uint64(whole)) {
+		if !f.store(dst, Int, uint64(integer)) {
 			return -1
 		}
 		return i
@@ -122,31 +122,31 @@ func (f *Field) scanNumber(dst []byte, line []byte, i int) int {
 	}
 	if i < len(line) && line[i]|0x20 == 'e' {
 		i++
-		down := false
+		negativeShift := false
 		if i < len(line) && (line[i] == '-' || line[i] == '+') {
-			down = line[i] == '-'
+			negativeShift = line[i] == '-'
 			i++
 		}
-		shift, from := 0, i
+		shift, first := 0, i
 		for ; i < len(line) && line[i]-'0' <= 9; i++ {
 			shift = 10*shift + int(line[i]-'0')
 		}
-		if i == from || i-from > 3 || mantissa == 0 {
+		if i == first || i-first > 3 || mantissa == 0 {
 			return -1
 		}
-		if down {
+		if negativeShift {
 			shift = -shift
 		}
 		exponent += shift
 	}
 	var x float64
 	if digits <= 18 && mantissa < 1<<53 && exponent >= -22 && exponent <= 22 {
-		// Both are exact, so that the quotient or product is rounded once.
+		// Mantissa and power are exact, so that the quotient or product is rounded once.
 		x = float64(mantissa)
 		if exponent < 0 {
-			x /= powers[-exponent]
+			x /= powersOfTen[-exponent]
 		} else {
-			x *= powers[exponent]
+			x *= powersOfTen[exponent]
 		}
 		if negative {
 			x = -x

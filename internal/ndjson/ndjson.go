@@ -1,12 +1,11 @@
-// Package ndjson reads JSON values, objects or lists, of which each stands on a
-// line of its own, strictly: duplicate keys, invalid UTF-8, numbers that 64 bits
-// do not hold, lines that are too long or nested too deep are errors that name
-// the line.
+// Package ndjson reads lines of JSON, an object or a list each. It is strict:
+// duplicate keys, invalid UTF-8, numbers that 64 bits do not hold, and lines that
+// are too long or nested too deep are errors that name the line.
 //
-// Blocks of lines are parsed by simdjson where the processor can. It takes some
-// of what is no JSON for JSON, and says of an error neither the line nor the
-// reason; so it is given only blocks of lines that are valid to encoding/json. All
-// others, and lines of which it cannot give the value, go to the parser over
+// Blocks of lines are parsed by simdjson where the processor can. It accepts some
+// text that is no JSON, and its errors name neither the line nor the reason. It is
+// therefore given only blocks of lines that are valid to encoding/json. Other
+// blocks, and lines whose value simdjson cannot give, go to a parser that uses
 // encoding/json, which is the specification.
 package ndjson
 
@@ -18,10 +17,10 @@ import (
 	"io"
 )
 
-// Limits bound what a line may be.
+// Limits are the limits of a line.
 type Limits struct {
-	Bytes int // of a line, without its end
-	Depth int // of lists and objects in each other
+	Bytes int // without the end of the line
+	Depth int // levels of lists and objects
 }
 
 // An Error says what is wrong with a line.
@@ -32,37 +31,37 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Reason) }
 
-// blanks are what JSON has between values; Unicode has more.
+// blanks are the white space of JSON, without Unicode's other white space.
 const blanks = " \t\r\n"
 
 // blockBytes is how many bytes are read before they are parsed.
 const blockBytes = 1 << 18
 
-// Each calls do for the lines of in that are not blank, in order: with a line's number and its value,
-// or the reason why it has none. It returns an error of reading, once do has had the lines before.
+// Each calls do for the lines of in that are not blank, in order, with a line's number and its
+// value, or the reason why it has none. It returns an error of in after do for the lines before it.
 func Each(in io.Reader, limits Limits, do func(line int, v *Value, reason string)) error {
 	return each(in, limits, simd, do)
 }
 
 func each(in io.Reader, limits Limits, fast bool, do func(line int, v *Value, reason string)) error {
 	s, t := newSource(in, limits), newTape(fast)
-	for b := (lines{}); s.ended == nil; {
+	for b := (lines{}); s.err == nil; {
 		s.fill(&b, blockBytes)
 		b.values(t, limits.Depth, func(line int, v *Value, reason string) bool {
 			do(line, v, reason)
 			return true
 		})
-		if b.long != nil {
-			do(b.long.Line, nil, b.long.Reason)
+		if b.overlong != nil {
+			do(b.overlong.Line, nil, b.overlong.Reason)
 		}
 	}
-	if errors.Is(s.ended, io.EOF) {
+	if errors.Is(s.err, io.EOF) {
 		return nil
 	}
-	return s.ended
+	return s.err
 }
 
-// Parse returns the value of a line that stands alone.
+// Parse returns the value of one line.
 func Parse(line []byte, depth int) (v Value, err error) {
 	v, reason := parseLine(line, depth)
 	if reason != "" {
@@ -71,20 +70,20 @@ func Parse(line []byte, depth int) (v Value, err error) {
 	return v, err
 }
 
-// A source is read in blocks of whole lines.
+// A source reads blocks of whole lines.
 type source struct {
 	in     *bufio.Reader
 	limits Limits
-	line   int   // the last that was read
-	within bool  // this line, which is too long and not kept
-	ended  error // of reading
+	line   int   // number of the last line of which something was read
+	inLine bool  // that line has not been read to its end; after a block, it is too long
+	err    error // of reading
 }
 
-// lines are a block of them.
+// lines are a block of lines.
 type lines struct {
-	text  []byte
-	spans []span
-	long  *Error // of the line after them, if that is too long
+	text     []byte
+	spans    []span
+	overlong *Error // about the line after the block, nil unless that is too long
 }
 
 // A span is a line of a block that is not blank.
@@ -94,33 +93,33 @@ func newSource(r io.Reader, limits Limits) source {
 	return source{in: bufio.NewReaderSize(r, 1<<16), limits: limits}
 }
 
-// fill sets a block to lines of at least so many bytes, or all up to one that is too long, or to
-// the end.
-func (s *source) fill(b *lines, least int) {
-	b.text, b.spans, b.long = b.text[:0], b.spans[:0], nil
-	for s.within {
+// fill sets a block to lines of at least minBytes. The block is shorter before a line that is too
+// long, and at the end.
+func (s *source) fill(b *lines, minBytes int) {
+	b.text, b.spans, b.overlong = b.text[:0], b.spans[:0], nil
+	for s.inLine {
 		_, err := s.in.ReadSlice('\n')
-		s.left(err)
+		s.noteEnd(err)
 	}
-	for len(b.text) < least && b.long == nil && s.ended == nil {
-		s.add(b)
+	for len(b.text) < minBytes && b.overlong == nil && s.err == nil {
+		s.addLine(b)
 	}
 }
 
-// add adds the next line to a block, unless it is too long or cannot be read to its end.
-func (s *source) add(b *lines) {
+// addLine adds the next line to a block, unless it is too long or cannot be read to its end.
+func (s *source) addLine(b *lines) {
 	start := len(b.text)
 	s.line++
-	for s.within = true; s.within; {
+	for s.inLine = true; s.inLine; {
 		part, err := s.in.ReadSlice('\n')
 		b.text = append(b.text, part...)
-		s.left(err)
+		s.noteEnd(err)
 		if len(bytes.TrimRight(b.text[start:], "\r\n")) > s.limits.Bytes {
-			b.text, b.long = b.text[:start], &Error{s.line, fmt.Sprintf("longer than %d bytes", s.limits.Bytes)}
+			b.text, b.overlong = b.text[:start], &Error{s.line, fmt.Sprintf("longer than %d bytes", s.limits.Bytes)}
 			return
 		}
 	}
-	if s.ended != nil && !errors.Is(s.ended, io.EOF) {
+	if s.err != nil && !errors.Is(s.err, io.EOF) {
 		b.text = b.text[:start]
 	}
 	if len(bytes.Trim(b.text[start:], blanks)) > 0 {
@@ -128,9 +127,9 @@ func (s *source) add(b *lines) {
 	}
 }
 
-// left notes how reading a part of a line ended: within it, with it, or for good.
-func (s *source) left(err error) {
-	if s.within = errors.Is(err, bufio.ErrBufferFull); !s.within {
-		s.ended = err
+// noteEnd records how a read ended: inside a line, at its end, or with an error.
+func (s *source) noteEnd(err error) {
+	if s.inLine = errors.Is(err, bufio.ErrBufferFull); !s.inLine {
+		s.err = err
 	}
 }

@@ -10,17 +10,17 @@ import (
 	"sync"
 )
 
-// A Field is a number of numbers that every line has, and how they are stored.
+// A Field describes numbers that every line has.
 type Field struct {
 	Name  string
-	Count int
+	Count int // of numbers
 	Type  NumberType
 }
 
 // A NumberType is how a number is stored, little-endian.
 type NumberType uint8
 
-// The types of numbers. Float32 rounds; the others refuse what they cannot hold.
+// The types of numbers. Float32 rounds. A number that another type cannot hold is an error.
 const (
 	Int8 NumberType = iota
 	Int32
@@ -34,12 +34,12 @@ var (
 	typeSizes = [...]int{1, 4, 8, 4, 8}
 )
 
-// A Layout is what lines of numbers are, and how they are stored: field after field.
-// A line is an object with all fields, or, of a layout with one field, its list alone.
+// A Layout describes lines of numbers, which are stored field after field. A line is an
+// object with all fields. In a layout of one field it may be the field's list alone.
 // Lists may be nested; their numbers count in order.
 type Layout []Field
 
-// RowBytes returns the bytes of a line's numbers.
+// RowBytes returns the number of bytes of a line's numbers.
 func (l Layout) RowBytes() (n int) {
 	for _, f := range l {
 		n += f.Count * typeSizes[f.Type]
@@ -47,23 +47,23 @@ func (l Layout) RowBytes() (n int) {
 	return n
 }
 
-// Each reads lines and calls do for blocks of them, in order: with their numbers as
-// the layout stores them, and the lines' numbers. Blocks are parsed ahead by so many
-// goroutines. The first bad line ends it, as an *Error, after do was called for those
-// before. Memory does not grow with the input.
+// Each reads lines and calls do for blocks of them, in order. rows has their numbers as
+// the layout stores them, and lines the line numbers. Several goroutines parse blocks ahead.
+// The first bad line ends it with an *Error, after do for the lines before it. Memory does
+// not grow with the input.
 func (l Layout) Each(in io.Reader, limits Limits, goroutines int, do func(rows []byte, lines []int) error) error {
 	return l.each(in, limits, goroutines, simd, do)
 }
 
 func (l Layout) each(in io.Reader, limits Limits, goroutines int, fast bool, do func(rows []byte, lines []int) error) error {
-	ahead := 2 * goroutines
-	free, work, order := make(chan *block, ahead), make(chan *block, ahead), make(chan *block, ahead)
+	blocks := 2 * goroutines
+	idle, work, order := make(chan *block, blocks), make(chan *block, blocks), make(chan *block, blocks)
 	stop := make(chan struct{})
 	var parsing sync.WaitGroup
 	defer parsing.Wait()
 	defer close(stop)
-	for range ahead {
-		free <- &block{layout: l, depth: limits.Depth, tape: newTape(fast), done: make(chan struct{}, 1)}
+	for range blocks {
+		idle <- &block{layout: l, depth: limits.Depth, tape: newTape(fast), done: make(chan struct{}, 1)}
 	}
 	for range goroutines {
 		parsing.Go(func() {
@@ -73,19 +73,19 @@ func (l Layout) each(in io.Reader, limits Limits, goroutines int, fast bool, do 
 			}
 		})
 	}
-	go func() { // which may wait for input when all else has ended
+	go func() { // nobody waits for it: it may wait for input after Each has returned
 		defer close(order)
 		defer close(work)
-		for s := newSource(in, limits); s.ended == nil && !s.within; {
+		for s := newSource(in, limits); s.err == nil && !s.inLine; {
 			select {
-			case b := <-free:
-				s.fill(&b.lines, rowsBlock)
-				if b.after = nil; b.long != nil {
-					b.after = b.long
-				} else if !errors.Is(s.ended, io.EOF) {
-					b.after = s.ended
+			case b := <-idle:
+				s.fill(&b.lines, minBlockBytes)
+				if b.inputErr = nil; b.overlong != nil {
+					b.inputErr = b.overlong
+				} else if !errors.Is(s.err, io.EOF) {
+					b.inputErr = s.err
 				}
-				order <- b // of room for all
+				order <- b // never waits, as it has room for all blocks
 				work <- b
 			case <-stop:
 				return
@@ -102,25 +102,25 @@ func (l Layout) each(in io.Reader, limits Limits, goroutines int, fast bool, do 
 		if b.err != nil {
 			return b.err
 		}
-		free <- b
+		idle <- b
 	}
 	return nil
 }
 
-// rowsBlock is how many bytes a block of rows has at least.
-const rowsBlock = 1 << 19
+// minBlockBytes is the least length of a block of rows.
+const minBlockBytes = 1 << 19
 
-// A block is a number of lines, and what they hold.
+// A block is some lines and their rows.
 type block struct {
 	lines
-	after  error // what ends the input after them
-	layout Layout
-	depth  int
-	tape   *tape
+	inputErr error // what ends the input after the lines
+	layout   Layout
+	depth    int
+	tape     *tape
 
 	rows    []byte
-	numbers []int // of the lines of rows
-	err     error // of the line after them
+	numbers []int // line number of each row
+	err     error // about the line or input after the rows
 	done    chan struct{}
 }
 
@@ -128,21 +128,21 @@ type block struct {
 func (b *block) parse() {
 	b.rows, b.numbers, b.err = b.rows[:0], b.numbers[:0], nil
 	if !b.parseLists() {
-		b.values(b.tape, b.depth, b.take)
+		b.values(b.tape, b.depth, b.addRow)
 	}
 	if b.err == nil {
-		b.err = b.after
+		b.err = b.inputErr
 	}
 }
 
-// parseLists parses lines that are bare lists, and reports whether all are.
+// parseLists parses the lines, and reports whether all are bare lists.
 func (b *block) parseLists() bool {
 	if b.tape == nil || len(b.layout) > 1 {
 		return false
 	}
 	for _, s := range b.spans {
-		at := b.grow()
-		if !b.layout[0].scan(b.rows[at:], b.text[s.start:s.end], b.depth) {
+		start := b.addRoom()
+		if !b.layout[0].scan(b.rows[start:], b.text[s.start:s.end], b.depth) {
 			b.rows, b.numbers = b.rows[:0], b.numbers[:0]
 			return false
 		}
@@ -151,19 +151,19 @@ func (b *block) parseLists() bool {
 	return true
 }
 
-// grow makes room for a row and returns where it begins.
-func (b *block) grow() int {
-	at, row := len(b.rows), b.layout.RowBytes()
-	if cap(b.rows) < at+row {
+// addRoom makes room for a row and returns where it begins.
+func (b *block) addRoom() int {
+	start, row := len(b.rows), b.layout.RowBytes()
+	if cap(b.rows) < start+row {
 		b.rows = append(make([]byte, 0, 2*cap(b.rows)+row), b.rows...)
 	}
-	b.rows = b.rows[:at+row]
-	return at
+	b.rows = b.rows[:start+row]
+	return start
 }
 
-// take stores a line's row, and reports whether it is as the layout says.
-func (b *block) take(line int, v *Value, reason string) bool {
-	at := b.grow()
+// addRow stores a line's row, and reports whether the line fits the layout.
+func (b *block) addRow(line int, v *Value, reason string) bool {
+	at := b.addRoom()
 	if reason == "" {
 		reason = b.layout.fromValue(b.rows[at:], v)
 	}
@@ -175,7 +175,7 @@ func (b *block) take(line int, v *Value, reason string) bool {
 	return true
 }
 
-// fromValue stores what a line holds, or says why that is not what it has to hold.
+// fromValue stores the numbers of a line, or says why the line does not fit the layout.
 func (l Layout) fromValue(dst []byte, v *Value) (reason string) {
 	if v.Kind == List {
 		if len(l) > 1 {
@@ -185,18 +185,18 @@ func (l Layout) fromValue(dst []byte, v *Value) (reason string) {
 	}
 	for i := range v.Members {
 		m := &v.Members[i]
-		at, field := 0, -1
+		offset, field := 0, -1
 		for k := range l {
 			if l[k].Name == m.Key {
 				field = k
 				break
 			}
-			at += l[k].Count * typeSizes[l[k].Type]
+			offset += l[k].Count * typeSizes[l[k].Type]
 		}
 		if field < 0 {
 			return fmt.Sprintf("%q: unknown key; a line is %s", m.Key, l)
 		}
-		if reason := l[field].fromValue(dst[at:], &m.Value); reason != "" {
+		if reason := l[field].fromValue(dst[offset:], &m.Value); reason != "" {
 			return fmt.Sprintf("%s: %s", m.Key, reason)
 		}
 	}
@@ -206,7 +206,7 @@ func (l Layout) fromValue(dst []byte, v *Value) (reason string) {
 	return ""
 }
 
-// String shows a line.
+// String describes a line of the layout for messages.
 func (l Layout) String() string {
 	var parts []string
 	for _, f := range l {
@@ -231,8 +231,8 @@ func (f *Field) fromValue(dst []byte, v *Value) (reason string) {
 	return reason
 }
 
-// flatten stores the numbers of v from number n on, and returns how many there are
-// then.
+// flatten stores the numbers of v, the first of which is number n of the field. It returns the
+// number after the last.
 func (f *Field) flatten(dst []byte, v *Value, n int) (int, string) {
 	switch v.Kind {
 	case List:
@@ -256,21 +256,21 @@ func (f *Field) flatten(dst []byte, v *Value, n int) (int, string) {
 func (f *Field) store(dst []byte, kind Kind, bits uint64) bool {
 	switch f.Type {
 	case Int8, Int32:
-		whole := int64(bits)
+		integer := int64(bits)
 		if kind == Float {
 			x := math.Float64frombits(bits)
-			if whole = int64(x); float64(whole) != x || math.Abs(x) > 1<<40 {
+			if integer = int64(x); float64(integer) != x || math.Abs(x) > 1<<40 {
 				return false
 			}
 		} else if kind == Uint {
 			return false
 		}
 		if f.Type == Int8 {
-			dst[0] = byte(whole)
-			return whole == int64(int8(whole))
+			dst[0] = byte(integer)
+			return integer == int64(int8(integer))
 		}
-		binary.LittleEndian.PutUint32(dst, uint32(whole))
-		return whole == int64(int32(whole))
+		binary.LittleEndian.PutUint32(dst, uint32(integer))
+		return integer == int64(int32(integer))
 	case Uint64:
 		binary.LittleEndian.PutUint64(dst, bits)
 		return kind == Uint || kind == Int && int64(bits) >= 0

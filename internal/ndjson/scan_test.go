@@ -99,7 +99,7 @@ func TestScanSigns(t *testing.T) {
 			}
 		}
 		got := scanSigns(dst, []byte(line))
-		require.Equal(t, stretch{len(want), len(line) - len(rest)}, got, "%q", line)
+		require.Equal(t, signRun{len(want), len(line) - len(rest)}, got, "%q", line)
 		require.Equal(t, want, append([]byte{}, dst[:got.numbers]...), "%q", line)
 	}
 	for text, want := range map[string]int{"": 0, " \t\r\nx": 4, "x ": 0, "\v": 0, "  ": 2, "\f1": 0, "\x001": 0} {
@@ -115,7 +115,7 @@ func TestPlain(t *testing.T) {
 		"1": false, `"a"`: false, "[": false, "[]]": false, "[][]": false, "[1] 2": false, "[\x01]": false, "[\x1f]": false, "[\"\x1f\"]": false, "[\"\x01\"]": false,
 		`["\u0041"]`: false, `["`: false, `["a]`: false, `["\`: false, `["\"]`: false, "[\xff]": false, "x[]": false, "]": false, `["a\u"]`: false,
 	} {
-		require.Equal(t, want, plain([]byte(line)), "%q", line)
+		require.Equal(t, want, isPlain([]byte(line)), "%q", line)
 	}
 }
 

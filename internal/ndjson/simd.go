@@ -11,10 +11,10 @@ import (
 	"github.com/minio/simdjson-go"
 )
 
-// simd says whether the processor can.
+// simd reports whether simdjson supports the processor.
 var simd = simdjson.SupportedCPU()
 
-// A tape is what simdjson makes of a block. A nil tape takes none.
+// A tape has the values of a block that simdjson has parsed. A nil tape parses none.
 type tape struct{ parsed *simdjson.ParsedJson }
 
 func newTape(fast bool) *tape {
@@ -24,19 +24,19 @@ func newTape(fast bool) *tape {
 	return nil
 }
 
-// read reports whether all lines of a block are plain and have one value each on the tape.
+// read parses a block if all its lines are plain. It reports whether it has a value for each line.
 func (t *tape) read(b *lines) bool {
 	if t == nil || len(b.spans) == 0 {
 		return false
 	}
 	for _, s := range b.spans {
-		if !plain(b.text[s.start:s.end]) {
+		if !isPlain(b.text[s.start:s.end]) {
 			return false
 		}
 	}
 	var err error
 	if t.parsed, err = simdjson.ParseND(b.text, t.parsed); err != nil {
-		t.parsed = nil // what it left is not to be used again
+		t.parsed = nil // its state after an error cannot be used again
 		return false
 	}
 	n := 0
@@ -44,16 +44,16 @@ func (t *tape) read(b *lines) bool {
 	return err == nil && n == len(b.spans)
 }
 
-// values calls each for every line of a block, with its value or why it has none, until that
-// returns false. The value comes from a tape, if that can give it.
-func (b *lines) values(t *tape, depth int, each func(line int, v *Value, reason string) bool) {
-	at := 0
+// values calls do for every line of a block, with its value or the reason why it has none, until
+// do returns false. The value comes from the tape, if that has it.
+func (b *lines) values(t *tape, depth int, do func(line int, v *Value, reason string) bool) {
+	n := 0
 	next := func(v Value, err error) error {
-		s, reason := b.spans[at], ""
+		s, reason := b.spans[n], ""
 		if err != nil {
 			v, reason = parseLine(b.text[s.start:s.end], depth)
 		}
-		if at++; each(s.line, &v, reason) {
+		if n++; do(s.line, &v, reason) {
 			return nil
 		}
 		return io.EOF
@@ -62,22 +62,20 @@ func (b *lines) values(t *tape, depth int, each func(line int, v *Value, reason 
 		_ = t.parsed.ForEach(func(i simdjson.Iter) error { return next(fromTape(&i, depth)) })
 		return
 	}
-	for at < len(b.spans) && next(Value{}, errUnlike) == nil {
+	for n < len(b.spans) && next(Value{}, errFallback) == nil {
 	}
 }
 
-// plain reports whether a line is one list or object, in UTF-8, without escapes of characters by
-// number.
-func plain(line []byte) bool {
+// isPlain reports whether a line is one list or object, in UTF-8, without escapes \u.
+func isPlain(line []byte) bool {
 	line = bytes.Trim(line, blanks)
 	return (line[0] == '[' || line[0] == '{') && json.Valid(line) && utf8.Valid(line) && !bytes.Contains(line, []byte(`\u`))
 }
 
-// errUnlike sends a line to the parser that says what is wrong, if anything is.
-var errUnlike = errors.New("ndjson: not as expected")
+// errFallback sends a line to parseLine, which reads it or says what is wrong.
+var errFallback = errors.New("ndjson: not as expected")
 
-// fromTape returns the value at which an iterator stands, with at most depth levels of lists and
-// objects.
+// fromTape returns the value at an iterator, with at most depth levels of lists and objects.
 func fromTape(i *simdjson.Iter, depth int) (v Value, err error) {
 	switch i.Type() {
 	case simdjson.TypeNull:
@@ -97,9 +95,9 @@ func fromTape(i *simdjson.Iter, depth int) (v Value, err error) {
 		return Value{Kind: Uint, bits: x}, err
 	case simdjson.TypeFloat:
 		x, flags, err := i.FloatFlags()
-		// Whole numbers beyond 64 bits become floats, and small ones may have become 0.
+		// Integers of more than 64 bits become floats, and small numbers may have become 0.
 		if flags.Contains(simdjson.FloatOverflowedInteger) || x == 0 || math.IsInf(x, 0) || math.IsNaN(x) {
-			return v, errUnlike
+			return v, errFallback
 		}
 		return Value{Kind: Float, bits: math.Float64bits(x)}, err
 	case simdjson.TypeString:
@@ -114,7 +112,7 @@ func fromTape(i *simdjson.Iter, depth int) (v Value, err error) {
 			return objectFromTape(i, depth-1)
 		}
 	}
-	return v, errUnlike
+	return v, errFallback
 }
 
 func listFromTape(i *simdjson.Iter, depth int) (v Value, err error) {
@@ -155,7 +153,7 @@ func objectFromTape(i *simdjson.Iter, depth int) (v Value, err error) {
 		v.Members = append(v.Members, Member{key, value})
 	}
 	if _, ok := duplicate(v.Members); ok {
-		return v, errUnlike
+		return v, errFallback
 	}
 	return v, nil
 }

@@ -12,15 +12,15 @@ import (
 	"unicode/utf8"
 )
 
-// parseLine parses one line by encoding/json. The reason says why it cannot be
-// taken; it is empty if it can.
+// parseLine parses one line by encoding/json. The reason says what is wrong with the
+// line, and is empty if nothing is.
 func parseLine(line []byte, depth int) (v Value, reason string) {
-	if i := invalid(line); i >= 0 {
+	if i := invalidByte(line); i >= 0 {
 		return v, fmt.Sprintf("byte %d, %#02x, is not valid UTF-8", i+1, line[i])
 	}
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.UseNumber()
-	v, err := value(d, depth)
+	v, err := decodeValue(d, depth)
 	if err == nil {
 		if v.Kind != List && v.Kind != Object {
 			return v, v.Kind.String() + " where an object or a list is needed"
@@ -40,8 +40,8 @@ func parseLine(line []byte, depth int) (v Value, reason string) {
 	return v, err.Error()
 }
 
-// invalid returns where a text is not UTF-8, -1 if it is.
-func invalid(line []byte) int {
+// invalidByte returns the first byte at which a line is not UTF-8, -1 if there is none.
+func invalidByte(line []byte) int {
 	for i := 0; i < len(line); {
 		r, size := utf8.DecodeRune(line[i:])
 		if r == utf8.RuneError && size == 1 {
@@ -52,8 +52,8 @@ func invalid(line []byte) int {
 	return -1
 }
 
-// value reads a value with at most depth levels of lists and objects.
-func value(d *json.Decoder, depth int) (v Value, err error) {
+// decodeValue reads a value with at most depth levels of lists and objects.
+func decodeValue(d *json.Decoder, depth int) (v Value, err error) {
 	token, err := d.Token()
 	if err != nil {
 		return v, err
@@ -78,7 +78,7 @@ func value(d *json.Decoder, depth int) (v Value, err error) {
 	if token == json.Delim('[') {
 		v.Kind = List
 		for d.More() {
-			item, err := value(d, depth-1)
+			item, err := decodeValue(d, depth-1)
 			if err != nil {
 				return v, err
 			}
@@ -91,8 +91,8 @@ func value(d *json.Decoder, depth int) (v Value, err error) {
 			if err != nil {
 				return v, err
 			}
-			m := Member{Key: key.(string)} // the decoder takes nothing else there
-			if m.Value, err = value(d, depth-1); err != nil {
+			m := Member{Key: key.(string)} // the decoder accepts only strings there
+			if m.Value, err = decodeValue(d, depth-1); err != nil {
 				return v, err
 			}
 			v.Members = append(v.Members, m)
@@ -105,7 +105,7 @@ func value(d *json.Decoder, depth int) (v Value, err error) {
 	return v, err
 }
 
-// Number is the value of a JSON number.
+// Number returns the value of a JSON number.
 func Number(literal string) (v Value, err error) {
 	if !strings.ContainsAny(literal, ".eE") {
 		if i, err := strconv.ParseInt(literal, 10, 64); err == nil {
@@ -127,14 +127,14 @@ func Number(literal string) (v Value, err error) {
 	return Value{Kind: Float, bits: math.Float64bits(x)}, nil
 }
 
-// duplicate returns a key that stands twice among members.
+// duplicate returns a key that two members have.
 func duplicate(members []Member) (key string, ok bool) {
-	seen := make(map[string]bool, len(members))
+	keys := make(map[string]bool, len(members))
 	for i := range members {
-		if key := members[i].Key; seen[key] {
+		if key := members[i].Key; keys[key] {
 			return key, true
 		}
-		seen[members[i].Key] = true
+		keys[members[i].Key] = true
 	}
 	return "", false
 }

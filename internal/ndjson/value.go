@@ -8,7 +8,7 @@ import (
 	"github.com/revgen/revgen/internal/crash"
 )
 
-// A Kind is what a value is.
+// A Kind is the kind of a value.
 type Kind uint8
 
 // The kinds. A number is an Int if it is written as a whole number that an int64
@@ -28,8 +28,7 @@ var kindNames = [...]string{"null", "a boolean", "a number", "a number", "a numb
 
 func (k Kind) String() string { return kindNames[k] }
 
-// A Value is one JSON value. Its members are in the order in which they are
-// written.
+// A Value is one JSON value. Its members are in the order of the text.
 type Value struct {
 	Kind    Kind
 	Text    string // of a String
