@@ -270,10 +270,10 @@ func (m *Mixed) dropOwnTerms(s *mixedScratch, piece mixedPiece) {
 		d2[i] *= 2
 	}
 	asm.RadialValues(m.kernel, value, slope, d2)
-	for i, at := range order {
+	for i, sample := range order {
 		s.witness[i] += float64(value[i])
 		for j := range m.dim {
-			s.slope[j*mixedTile+i] += float64(slope[i] * (m.x[int(at)*m.dim+j] - m.y[int(at)*m.dim+j]))
+			s.slope[j*mixedTile+i] += float64(slope[i] * (m.x[int(sample)*m.dim+j] - m.y[int(sample)*m.dim+j]))
 		}
 	}
 }

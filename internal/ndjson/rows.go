@@ -163,12 +163,12 @@ func (b *block) addRoom() int {
 
 // addRow stores a line's row, and reports whether the line fits the layout.
 func (b *block) addRow(line int, v *Value, reason string) bool {
-	at := b.addRoom()
+	start := b.addRoom()
 	if reason == "" {
-		reason = b.layout.fromValue(b.rows[at:], v)
+		reason = b.layout.fromValue(b.rows[start:], v)
 	}
 	if reason != "" {
-		b.rows, b.err = b.rows[:at], &Error{line, reason}
+		b.rows, b.err = b.rows[:start], &Error{line, reason}
 		return false
 	}
 	b.numbers = append(b.numbers, line)

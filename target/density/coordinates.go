@@ -115,8 +115,8 @@ const minScaleSpacings = 2
 
 // spacing returns the distance of float32 numbers about x.
 func spacing(x float64) float64 {
-	near := float32(math.Abs(x))
-	return float64(math.Nextafter32(near, math.MaxFloat32)) - float64(near)
+	magnitude := float32(math.Abs(x))
+	return float64(math.Nextafter32(magnitude, math.MaxFloat32)) - float64(magnitude)
 }
 
 // derive sets the fields that follow from centers, scales and bounds.

@@ -59,7 +59,7 @@ func newTarget(kind string, dim int) TargetConfig {
 }
 
 // pairs returns bounds in the form of a configuration, where nil stands for infinity.
-func pairs(support [][2]float64) (all [][2]*float64) {
+func pairs(support [][2]float64) (bounds [][2]*float64) {
 	for _, pair := range support {
 		var p [2]*float64
 		for i, v := range pair {
@@ -67,16 +67,16 @@ func pairs(support [][2]float64) (all [][2]*float64) {
 				p[i] = &v
 			}
 		}
-		all = append(all, p)
+		bounds = append(bounds, p)
 	}
-	return all
+	return bounds
 }
 
 // definition registers a system whose configurations preset makes.
 func definition[T any, C interface {
 	engine.Config
 	problem(threads int) (*problem, error)
-}](from *origin, summary string, target func() T, preset func(of *origin, target T, name string) C) engine.Definition {
+}](from *origin, summary string, target func() T, preset func(from *origin, target T, name string) C) engine.Definition {
 	return engine.Definition{
 		Name: from.name, Summary: summary, Presets: Presets,
 		Preset: func(name string) (engine.Config, error) {

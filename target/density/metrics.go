@@ -75,7 +75,7 @@ func (s *system) column(name string) int { return slices.Index(s.names, name) }
 // samplesOf returns the observables of the generator's first samples, [samples][names].
 func (s *system) samplesOf(ctx context.Context, params []float32, samples int) ([]float64, error) {
 	width := len(s.names)
-	all := make([]float64, samples*width)
+	values := make([]float64, samples*width)
 	for first := 0; first < samples; first += observeRows {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -85,17 +85,17 @@ func (s *system) samplesOf(ctx context.Context, params []float32, samples int) (
 		if err != nil {
 			return nil, err
 		}
-		w.Observe(all[first*width : (first+n)*width])
+		w.Observe(values[first*width : (first+n)*width])
 		if err := s.Err(); err != nil {
 			return nil, err
 		}
 	}
-	for i, v := range all {
+	for i, v := range values {
 		if math.IsNaN(v) || math.IsInf(v, 1) {
 			return nil, fmt.Errorf("a sample of the generator is not finite: its %s is %v", s.names[i%width], v)
 		}
 	}
-	return all, nil
+	return values, nil
 }
 
 // A row of the table is the mean of a function of one observable.
@@ -424,17 +424,17 @@ func countVisits(undrawn []bool, likelihood []float64, draws int) (chains int, s
 	const rare = 0.01
 	minLikelihood := slices.Sorted(slices.Values(likelihood))[int(rare*float64(len(likelihood)))]
 	for c := 0; c < len(undrawn); c += draws {
-		seen := 0
+		count := 0
 		for i, there := range undrawn[c : c+draws] {
 			if there {
-				seen++
+				count++
 				isMode = isMode || likelihood[c+i] >= minLikelihood
 			}
 		}
-		if seen > 0 {
+		if count > 0 {
 			chains++
 		}
-		share += float64(seen) / float64(len(undrawn))
+		share += float64(count) / float64(len(undrawn))
 		last := undrawn[c+draws-max(1, int(rare*float64(draws))) : c+draws]
 		isMode = isMode || !slices.Contains(last, false)
 	}

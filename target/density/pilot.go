@@ -337,10 +337,10 @@ func (w *pilotWalk) step() error {
 // of the last round. It returns the largest and the least factor by which a scale changed.
 func (w *pilotWalk) adapt() (growth, fall float64) {
 	fall = math.Inf(1)
-	for i, before := range w.scale {
+	for i, previous := range w.scale {
 		low, high := quantiles(w.lastRound, i, w.e.dim)
-		w.scale[i] = max((high-low)/spread, before*minShrink)
-		growth, fall = max(growth, w.scale[i]/before), min(fall, w.scale[i]/before)
+		w.scale[i] = max((high-low)/spread, previous*minShrink)
+		growth, fall = max(growth, w.scale[i]/previous), min(fall, w.scale[i]/previous)
 	}
 	if w.shape != nil {
 		w.fitShape()
@@ -372,8 +372,8 @@ func (w *pilotWalk) moveLost(lowest float64) bool {
 		from := found[r%len(found)]
 		w.logPi[r] = w.logPi[from]
 		copy(w.x[r*d:(r+1)*d], w.x[from*d:])
-		for seen := w.lastRound; len(seen) > 0; seen = seen[len(w.x):] {
-			copy(seen[r*d:(r+1)*d], seen[from*d:])
+		for states := w.lastRound; len(states) > 0; states = states[len(w.x):] {
+			copy(states[r*d:(r+1)*d], states[from*d:])
 		}
 	}
 	return len(found) > 0
@@ -389,9 +389,9 @@ func (w *pilotWalk) fitShape() {
 	w.mean, _ = mixture.Moments(w.lastRound, d)
 	clear(w.shape)
 	z := make([]float64, d)
-	for seen := w.lastRound; len(seen) > 0; seen = seen[d:] {
+	for states := w.lastRound; len(states) > 0; states = states[d:] {
 		shrink := 1.0
-		for i, v := range seen[:d] {
+		for i, v := range states[:d] {
 			z[i] = (float64(v) - w.mean[i]) / w.scale[i]
 			shrink = max(shrink, math.Abs(z[i])/maxDeviation)
 		}

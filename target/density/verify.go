@@ -66,8 +66,8 @@ func (p *problem) checkCoordinates(emit func(engine.Check)) {
 	slopeError, inverseError := 0.0, 0.0
 	states := [...]float32{-1.5, -0.25, 0, 0.75, 2}
 	y := make([]float32, p.dim)
-	for at := range p.chart.maps {
-		i, m := at%p.dim, &p.chart.maps[at]
+	for n := range p.chart.maps {
+		i, m := n%p.dim, &p.chart.maps[n]
 		for first := range states {
 			for j := range y {
 				y[j] = states[(first+j)%len(states)]

@@ -188,7 +188,6 @@ func scalar(f func(dst, x []float64)) func([]float64) float64 {
 
 func (w *walker) call(name string, args []ast.Node) []float64 {
 	v := lists.Map(args, w.walk)
-	one := func(x float64) []float64 { return []float64{x} }
 	for _, f := range unaryFunctions {
 		if f.name == name {
 			return each(scalar(f.apply), v[0])
@@ -196,36 +195,36 @@ func (w *walker) call(name string, args []ast.Node) []float64 {
 	}
 	switch name {
 	case "sum":
-		return one(total(v[0]))
+		return []float64{total(v[0])}
 	case "mean":
-		return one(total(v[0]) / float64(len(v[0])))
+		return []float64{total(v[0]) / float64(len(v[0]))}
 	case "len":
-		return one(float64(len(v[0])))
+		return []float64{float64(len(v[0]))}
 	case "logsumexp":
 		largest := slices.Max(v[0]) // NaN if a number is
 		if math.IsInf(largest, 0) {
-			return one(largest)
+			return []float64{largest}
 		}
 		exps := each(func(v []float64) float64 { return scalar(asm.Exp64)([]float64{v[0] - largest}) }, v[0])
-		return one(largest + scalar(asm.Log64)([]float64{total(exps)}))
+		return []float64{largest + scalar(asm.Log64)([]float64{total(exps)})}
 	case "min", "max":
 		extreme := slices.Min[[]float64]
 		if name == "max" {
 			extreme = slices.Max
 		}
 		if len(v) == 1 {
-			return one(extreme(v[0]))
+			return []float64{extreme(v[0])}
 		}
 		return each(extreme, v...)
 	case "where":
 		return each(choice, v...)
 	case "dot":
 		columns := len(v[1])
-		var all []float64
+		var products []float64
 		for lo := 0; lo < len(v[0]); lo += columns {
-			all = append(all, total(each(func(v []float64) float64 { return v[0] * v[1] }, v[0][lo:lo+columns], v[1])))
+			products = append(products, total(each(func(v []float64) float64 { return v[0] * v[1] }, v[0][lo:lo+columns], v[1])))
 		}
-		return all
+		return products
 	}
 	return w.shift(name == "shift", v)
 }
