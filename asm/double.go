@@ -129,18 +129,18 @@ func logSumExp64Generic(log, terms []float64, stride int) {
 	const negligible = -45 // see LogSumExp64
 	for i := range log {
 		highest, sum := -math.MaxFloat64, 0.0
-		for at := i; at < len(terms); at += stride {
-			highest = max(highest, terms[at])
+		for k := i; k < len(terms); k += stride {
+			highest = max(highest, terms[k])
 		}
-		for at := i; at < len(terms); at += stride {
-			v := terms[at] - highest
-			if terms[at] = math.Exp(v); v < negligible {
-				terms[at] = 0
+		for k := i; k < len(terms); k += stride {
+			v := terms[k] - highest
+			if terms[k] = math.Exp(v); v < negligible {
+				terms[k] = 0
 			}
-			sum += terms[at]
+			sum += terms[k]
 		}
-		for at := i; at < len(terms); at += stride {
-			terms[at] /= max(1, sum) // the sum is at least 1, or 0 if all terms are −∞
+		for k := i; k < len(terms); k += stride {
+			terms[k] /= max(1, sum) // the sum is at least 1, or 0 if all terms are −∞
 		}
 		log[i] = math.Log(sum) + highest
 	}

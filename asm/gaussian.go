@@ -140,9 +140,9 @@ func addProductsGeneric(sums, u, w []float64, n, columns int) {
 	for i := range n {
 		for c := range min(i+1, columns) {
 			var sum Octet
-			for at := 0; at < len(u)/GaussianRows; at += n {
-				from := octetOf(w, at+c)
-				for r, x := range octetOf(u, at+i) {
+			for first := 0; first < len(u)/GaussianRows; first += n {
+				from := octetOf(w, first+c)
+				for r, x := range octetOf(u, first+i) {
 					sum[r] += float64(x * from[r])
 				}
 			}

@@ -71,10 +71,10 @@ func PackWeightsTransposed(dst, w []float32, in, out int) {
 // packRows transposes up to Panel rows of w, stride apart, into a panel.
 func packRows(panel, w []float32, rows, stride, columns int) {
 	for r := range rows {
-		at := r
+		k := r
 		for _, v := range w[r*stride:][:columns] {
-			panel[at] = v
-			at += Panel
+			panel[k] = v
+			k += Panel
 		}
 	}
 }

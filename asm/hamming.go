@@ -237,12 +237,12 @@ func hammingFinishGeneric(first int, grad, base, spin []float32, rows []uint64, 
 	words := (n + 63) / 64
 	for ; first < n; first += block {
 		last := min(first+block, n)
-		for r, self := range own {
+		for r, terms := range own {
 			up := rows[first/64*HammingRows+r] >> (first % 64)
 			flipped := up ^ rows[(words+first/64)*HammingRows+r]>>(first%64)
 			for k := range grad[r*n+first : r*n+last] {
 				sigma := float32(2*int(up>>k&1) - 1)
-				v := base[r] - sigma*spin[(first+k)*HammingRows+r] + self[flipped>>k&1]
+				v := base[r] - sigma*spin[(first+k)*HammingRows+r] + terms[flipped>>k&1]
 				if signed {
 					v *= sigma
 				}

@@ -199,8 +199,8 @@ func piecewiseForwardGeneric(y, x, piece, table []float32, last, out int, slope 
 
 func piecewiseBackwardGeneric(sums, dx, x, piece, dy, table []float32, last, out int) {
 	for r, v := range x {
-		at := 2 * out * min(int(piece[r]), last)
-		row, to := table[at:][:2*out], sums[at:][:2*out]
+		offset := 2 * out * min(int(piece[r]), last)
+		row, to := table[offset:][:2*out], sums[offset:][:2*out]
 		for o, g := range dy[r*out:][:out] {
 			dx[r] += g * row[o]
 			to[o] += v * g
@@ -252,8 +252,8 @@ func piecewiseSumGeneric(y, x, piece, table, w []float32, last int, slope float3
 func piecewiseSumBackwardGeneric(sums, dx, dw, x, piece, dy, table, w []float32, last int, slope float32) {
 	out := len(w)
 	for r, v := range x {
-		at := 2 * out * min(int(piece[r]), last)
-		row, to := table[at:][:2*out], sums[at:][:2*out]
+		offset := 2 * out * min(int(piece[r]), last)
+		row, to := table[offset:][:2*out], sums[offset:][:2*out]
 		for o, weight := range w {
 			h, g := v*row[o]+row[out+o], dy[r]*weight
 			if !(h > 0) {

@@ -257,8 +257,8 @@ func (r *runner) runSuite(s *Suite, path asm.Path, threads int) error {
 			}
 			row.Suite, row.Path, row.Threads = s.Name, path.String(), threads
 			if threads > 1 {
-				one := Row{Suite: row.Suite, Name: row.Name, Path: row.Path, Threads: 1}
-				if i := slices.IndexFunc(r.report.Rows, func(q Row) bool { return q.ID() == one.ID() }); i >= 0 {
+				oneThread := Row{Suite: row.Suite, Name: row.Name, Path: row.Path, Threads: 1}
+				if i := slices.IndexFunc(r.report.Rows, func(q Row) bool { return q.ID() == oneThread.ID() }); i >= 0 {
 					row.Scaling = row.Rate / r.report.Rows[i].Rate
 				}
 			}

@@ -61,14 +61,14 @@ func (c *chain) run(ctx context.Context, w *peers.Workshop, seconds float64, see
 		return nil, "", err
 	}
 	defer p.Close()
-	began := p.ProcessorTime()
+	start := p.ProcessorTime()
 	steps, spent := 0, 0.0
 	for calls := 1; (spent < seconds || steps < minSteps) && (steps+calls)*c.walkers <= maxRows; calls = min(2*calls, 1+int(float64(steps)*max(0.1, seconds/max(spent, 1e-3)-1))) {
 		if _, err := p.Run(calls); err != nil {
 			return nil, "", err
 		}
 		steps += calls
-		spent = (p.ProcessorTime() - began).Seconds()
+		spent = (p.ProcessorTime() - start).Seconds()
 	}
 	series := make([]float64, steps*c.walkers*c.stateWidth)
 	if err := p.Store("series", series); err != nil {

@@ -50,10 +50,10 @@ func glassGraph(side int, seed uint64) (edges []edge, pairs [][2]int32) {
 	for _, b := range Bonds(2, side) {
 		edges = append(edges, edge{b[0], b[1], int32(2*r.IntN(2) - 1)})
 	}
-	at := func(y, x int) int32 { return int32(y%side*side + x%side) }
+	site := func(y, x int) int32 { return int32(y%side*side + x%side) }
 	for range 4 {
 		y, x := r.IntN(side), r.IntN(side)
-		pairs = append(pairs, [2]int32{at(y, x), at(y+side/2, x+side/2)})
+		pairs = append(pairs, [2]int32{site(y, x), site(y+side/2, x+side/2)})
 	}
 	return edges, pairs
 }

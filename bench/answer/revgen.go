@@ -32,8 +32,8 @@ type revgen struct {
 func (o *revgen) name() string { return "revgen, " + o.preset }
 
 func (o *revgen) run(ctx context.Context, _ *peers.Workshop, seconds float64, seed uint64) (*Series, string, error) {
-	began := peers.ProcessorTime(0)
-	spent := func() float64 { return (peers.ProcessorTime(0) - began).Seconds() }
+	start := peers.ProcessorTime(0)
+	spent := func() float64 { return (peers.ProcessorTime(0) - start).Seconds() }
 	tally := new(engine.Tally)
 	ctx = engine.WithTally(ctx, tally)
 	count := func() float64 { return float64(tally.Evaluations().Total()) }
@@ -70,11 +70,11 @@ func (o *revgen) run(ctx context.Context, _ *peers.Workshop, seconds float64, se
 	buffer := make([]byte, rows*format.RowBytes)
 	largest := math.Inf(-1)
 	for first := uint64(0); s.Sampling < seconds && s.n() < maxRows; first += rows {
-		before := spent()
+		fillStart := spent()
 		if err := stream.Fill(ctx, buffer, format, first, 0); err != nil {
 			return nil, "", err
 		}
-		s.Sampling += spent() - before
+		s.Sampling += spent() - fillStart
 		for r := range rows {
 			state := buffer[r*format.RowBytes : (r+1)*format.RowBytes]
 			begin := len(s.rows)

@@ -138,8 +138,8 @@ func (r *Process) Store(name string, numbers any) error {
 	if err != nil {
 		return err
 	}
-	if want := binary.Size(numbers); len(data) != want {
-		return fmt.Errorf("%s: array %s has %d bytes, not %d", r.Peer.Name, name, len(data), want)
+	if size := binary.Size(numbers); len(data) != size {
+		return fmt.Errorf("%s: array %s has %d bytes, not %d", r.Peer.Name, name, len(data), size)
 	}
 	_, err = binary.Decode(data, binary.NativeEndian, numbers)
 	return err

@@ -20,7 +20,7 @@ func (r *Process) resume() error { return nil }
 
 func trusted(fs.FileInfo) bool { return true }
 
-var began = time.Now()
+var programStart = time.Now()
 
 // ProcessorTime returns the time on the wall, as there is no processor time here.
-func ProcessorTime(int) time.Duration { return time.Since(began) }
+func ProcessorTime(int) time.Duration { return time.Since(programStart) }
