@@ -27,48 +27,44 @@ type Config struct {
 type TargetConfig struct {
 	Beta float64 `json:"beta" is:"not negative"` // inverse temperature β ≥ 0
 	spins.Source
-	// SHA256 is that of the file that was read, in hexadecimal. What it holds is kept
-	// in the keys from spins on, and the file is not needed any more; while it is
-	// there, it must be this one.
-	SHA256 string `json:"sha256"`
-	Spins  int    `json:"spins"` // their number; they are numbered from 0
-	// Edges are [i, j, J], each pair of spins at most once. Positive J is
-	// ferromagnetic.
-	Edges  []spins.Edge `json:"edges"`
+	// SHA256 is the hash of the file that was read, in hexadecimal. The keys from spins on hold its
+	// content, so that the file is no longer needed. If it still exists, it must have this hash.
+	SHA256 string       `json:"sha256"`
+	Spins  int          `json:"spins"`  // number of spins; they are numbered from 0
+	Edges  []spins.Edge `json:"edges"`  // [i, j, J], each pair of spins at most once; positive J is ferromagnetic
 	Fields []float64    `json:"fields"` // h_0, h_1, …, or none
-	Offset float64      `json:"offset"` // of every energy
+	Offset float64      `json:"offset"` // constant added to E
 	Labels []string     `json:"labels"` // names of the spins, all different, or none
 }
 
 // GeneratorConfig describes G_θ.
 type GeneratorConfig struct {
-	// Kind is "hierarchy", spins drawn one after another, each
-	// given the nearest ones that are known, and the last ones exactly, so that the
-	// density of a configuration is known (package hierarchy); or "perceptron",
+	// Kind is "hierarchy", which draws spins one after another, each given the nearest drawn ones,
+	// and the last ones exactly. Its density is known (package hierarchy). Or it is "perceptron",
 	// the paper's z ∈ R^Latent → hidden layers → n logits h → spins.
 	Kind                       string `json:"kind" enum:"hierarchy,perceptron"`
 	perceptron.GeneratorConfig `when:"kind=perceptron"`
-	Neighbours                 int `json:"neighbours" when:"kind=hierarchy"` // known spins that a spin is drawn given, at most
-	// Inputs is which known spins: "nearest"; or "reached", those that random walks
-	// from the spin, which take a bond with a probability proportional to tanh β|J|,
-	// come to first of all that are known with the largest probability. The law of the
-	// spin does not depend on those that no walk reaches.
+	Neighbours                 int `json:"neighbours" when:"kind=hierarchy"` // largest number of drawn spins that a spin is drawn given
+	// Inputs says which drawn spins these are: the "nearest", or "reached". A random walk from the
+	// spin takes a bond with a probability proportional to tanh β|J|, until it comes to a drawn
+	// spin. The spins at which it most probably ends are reached; the law of the spin does not
+	// depend on spins at which no walk ends.
 	Inputs string `json:"inputs" enum:"nearest,reached" when:"kind=hierarchy"`
-	// Order is that of the spins: "farthest", each next one as far as possible from those
-	// before; or "swept", one beside the other, such that few of those that are known have
-	// neighbours that are not.
+	// Order is the order in which spins are drawn: "farthest", each as far as possible from the
+	// drawn ones; or "swept", one beside the other, such that few drawn spins have neighbours that
+	// are not drawn.
 	Order string `json:"order" enum:"farthest,swept" when:"kind=hierarchy"`
-	Units int    `json:"units" when:"kind=hierarchy"` // hidden ones of a spin's perceptron; multiples of 16 cost no more than a little less
+	Units int    `json:"units" when:"kind=hierarchy"` // number of hidden units of a spin's perceptron; rounding up to a multiple of 16 costs nothing
 }
 
-// Limits that keep the time before the first step within minutes, and a
-// configuration within what is read.
+// Limits that keep the time before the first step within minutes, and a configuration within the size
+// that is read.
 const (
-	mostSpins = 1 << 15
-	mostEdges = 1 << 18
+	maxSpins = 1 << 15
+	maxEdges = 1 << 18
 )
 
-// graph returns the graph that stands in the configuration.
+// graph returns the graph of the configuration.
 func (t *TargetConfig) graph() (*spins.Graph, error) {
 	return spins.NewGraph(spins.Hamiltonian{Spins: t.Spins, Edges: t.Edges, Fields: t.Fields, Offset: t.Offset, Labels: t.Labels})
 }
@@ -104,13 +100,12 @@ func (c *Config) Describe() string {
 	if err != nil {
 		return err.Error()
 	}
-	of := g.String()
 	if c.Target.File != "" {
 		if r, err := c.Target.Read(); err == nil {
-			of = r.String()
+			return r.String()
 		}
 	}
-	return of
+	return g.String()
 }
 
 // Validate reports the first value that cannot be used, by its key.
@@ -132,11 +127,11 @@ func (c *Config) Validate() error {
 	if err != nil {
 		return fmt.Errorf("target.%w", err)
 	}
-	if err := conf.Between("target.spins", t.Spins, 1, mostSpins); err != nil {
+	if err := conf.Between("target.spins", t.Spins, 1, maxSpins); err != nil {
 		return err
 	}
-	if len(t.Edges) > mostEdges {
-		return fmt.Errorf("target.edges: %d are more than %d", len(t.Edges), mostEdges)
+	if len(t.Edges) > maxEdges {
+		return fmt.Errorf("target.edges: %d are more than %d", len(t.Edges), maxEdges)
 	}
 	if err := g.CheckTemperature(t.Beta); err != nil {
 		return fmt.Errorf("target.beta: %w", err)
@@ -147,10 +142,10 @@ func (c *Config) Validate() error {
 	return engine.Afford(c.Demands()...)
 }
 
-// Moved says where keys of former layouts have gone.
+// Moved implements conf.Mover.
 func (*Config) Moved() map[string]string { return new(perceptron.Config).Moved() }
 
-// Settled says of what keys of former layouts the value goes without saying.
+// Settled implements conf.Settler.
 func (*Config) Settled() map[string]string { return new(perceptron.Config).Settled() }
 
 // kind returns the kind of generator that the configuration chooses.
@@ -191,11 +186,11 @@ func (c *Config) New(workers *pool.Pool) (engine.System, error) {
 	return nil, err
 }
 
-// Demands implements engine.Explainer: it bounds the memory of a run with a
-// configuration that is valid otherwise.
+// Demands implements engine.Explainer: it bounds the memory of a run. Everything else about the
+// configuration must be valid.
 func (c *Config) Demands() []engine.Demand {
 	n, edges := float64(c.Target.Spins), float64(len(c.Target.Edges))
-	// The reference needs the chains' fields and sums over them.
+	// The reference needs the fields of all chains, and sums over spins and edges.
 	return append(c.kind().Demands(c.Target.Spins),
 		engine.Demand{Key: "target.spins", Bytes: max(64*spins.Lanes*8*n, spins.EnumerationBytes(c.Target.Spins))},
 		engine.Demand{Key: "target.edges", Bytes: 8*spins.Lanes*edges + 200*edges})

@@ -21,11 +21,11 @@ var Definition = engine.Definition{
 	Files:     "the edges of a graph (formats " + strings.Join(spins.Formats, ", ") + ")",
 }
 
-// states begins a file of sites with more states than two, which are another system's.
-var states = regexp.MustCompile(`\A[ \t]*#[ \t]*q[ \t]*=`)
+// stateHeader begins a file of sites with more than two states, which belongs to package potts.
+var stateHeader = regexp.MustCompile(`\A[ \t]*#[ \t]*q[ \t]*=`)
 
-// recognise reports whether a file holds a graph: JSON with the keys of RevGen's
-// Hamiltonian or of bqpjson, or lines of numbers.
+// recognise reports whether a file holds a graph: JSON with the keys of RevGen's Hamiltonian or of
+// bqpjson, or lines of numbers. It returns the settings that make it the target.
 func recognise(data []byte, path string) (set []string, ok bool) {
 	if bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
 		var keys struct {
@@ -35,7 +35,7 @@ func recognise(data []byte, path string) (set []string, ok bool) {
 		if json.Unmarshal(data, &keys) != nil || keys.System != nil || keys.Edges == nil && keys.Domain == nil || keys.Q != nil || keys.States != nil {
 			return nil, false
 		}
-	} else if !spins.Numbers(data) || states.Match(data) {
+	} else if !spins.Numbers(data) || stateHeader.Match(data) {
 		return nil, false
 	}
 	quoted, err := json.Marshal(path)

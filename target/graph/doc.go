@@ -5,7 +5,7 @@
 // and sign conventions. The generator is a hierarchy (package hierarchy), whose
 // density is known, so that effective sample size and ln Z come with every table,
 // or the paper's perceptron, which is trained by moves alone (package perceptron).
-// The reference of at most spins.MaxEnumerated spins is the sum over all configurations.
-// It is a transfer matrix if few spins have neighbours on both sides of every cut, and
-// parallel tempering beyond, with standard errors that the table states.
+// For at most spins.MaxEnumerated spins the reference is the sum over all configurations.
+// For more it is a transfer matrix if few spins have neighbours on both sides of any cut.
+// Otherwise it is parallel tempering, with standard errors that the table states.
 package graph

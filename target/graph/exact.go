@@ -17,46 +17,45 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// A reference is what samples are compared with: exact values, or those of
-// parallel tempering with their standard errors.
+// A reference holds the values that samples are compared with: exact ones, or those of parallel
+// tempering with their standard errors.
 type reference struct {
 	spins.Observables
 	logZ, logZError float64
-	// Standard errors of the observables, 0 if they are exact; that of
-	// magnetisations and edgeCorrelations is the mean over spins and edges.
+	// Standard errors of the observables, 0 if they are exact. Those of magnetisations and
+	// edgeCorrelations are means over spins and edges.
 	uncertainty struct {
 		energy, specificHeat, absMagnetisation, susceptibility, overlapSquare float64
 		magnetisations, edgeCorrelations                                      float64
 	}
-	states     []float64 // π of all configurations, nil beyond countable spins
-	energies   measure.Bins
-	energyLaw  []measure.Estimate // probabilities of the measure.Bins
-	overlapLaw []measure.Estimate // of overlapBins, nil if they are not known
-	label      string             // what it is
+	states     []float64          // π of all configurations, nil beyond maxListedSpins
+	energies   measure.Bins       // of the energy
+	energyLaw  []measure.Estimate // probabilities of energies
+	overlapLaw []measure.Estimate // probabilities of overlapBins, nil if they are not known
+	label      string             // where the values come from
 	warnings   []string           // that chains do not agree
 }
 
-// countable is the largest number of spins whose configurations are listed.
-const countable = 20
+// maxListedSpins is the largest number of spins whose configurations are listed.
+const maxListedSpins = 20
 
-// overlapBins returns bins of the overlap q = Σ s_i s′_i/n, at most 40 of values
-// that lie 2/n apart.
+// overlapBins returns about 40 bins of the overlap q = Σ s_i s′_i/n, whose values are 2/n apart.
 func overlapBins(n int) measure.Bins {
-	each := (n + 40) / 40 // values in a bin
-	return measure.Bins{Origin: -1 - 1/float64(n), Width: 2 * float64(each) / float64(n), N: n/each + 1}
+	values := (n + 40) / 40 // in a bin
+	return measure.Bins{Origin: -1 - 1/float64(n), Width: 2 * float64(values) / float64(n), N: n/values + 1}
 }
 
-// newReference sums over all configurations where these are few, by a transfer matrix
-// where the graph has one of moderate size, and runs parallel tempering otherwise.
+// newReference sums over all configurations if these are few, or by a transfer matrix if the graph has
+// one of moderate size. Otherwise it runs parallel tempering.
 func (s *evaluator) newReference(ctx context.Context) (*reference, error) {
 	if s.graph.N() > spins.MaxEnumerated {
 		m, err := spins.NewTransfer(s.graph)
 		if err != nil {
-			return s.temper(ctx)
+			return s.temperingReference(ctx)
 		}
-		r, err := s.transfer(ctx, m)
+		r, err := s.transferReference(ctx, m)
 		if errors.Is(err, spins.ErrSpread) {
-			return s.temper(ctx)
+			return s.temperingReference(ctx)
 		}
 		return r, err
 	}
@@ -70,14 +69,14 @@ func (s *evaluator) newReference(ctx context.Context) (*reference, error) {
 	_, variance := measure.Moments(levels, e.Law.Mass)
 	deviation := math.Sqrt(variance.Value)
 	r.energies = measure.BinsOf(e.Law.Energies, e.Energy, deviation)
-	if e.Law.Width > 0 { // whole bins of the law
+	if e.Law.Width > 0 { // bins of the figure are made of whole bins of the law
 		width := e.Law.Width * max(1, math.Round(deviation/4/e.Law.Width))
 		r.energies = measure.Bins{Origin: e.GroundEnergy, Width: width, N: int(math.Ceil((e.Energy+5*deviation-e.GroundEnergy)/width)) + 1}
 	}
 	r.energyLaw = r.energies.Law(levels, e.Law.Mass)
-	if s.graph.N() <= countable {
+	if s.graph.N() <= maxListedSpins {
 		r.states = probabilities(s.graph, beta, e.LogZ)
-		r.overlapLaw = overlaps(r.states, s.graph.N())
+		r.overlapLaw = exactOverlapLaw(r.states, s.graph.N())
 	}
 	return r, nil
 }
@@ -91,27 +90,26 @@ func probabilities(g *spins.Graph, beta, logZ float64) []float64 {
 	return p
 }
 
-// overlaps returns the law of the overlap of two independent configurations: the
-// product of two has the law of their difference, whose Walsh transform is the
-// square of π's.
-func overlaps(p []float64, n int) []measure.Estimate {
-	x := append([]float64(nil), p...)
-	number.WalshHadamard(x)
-	for i := range x {
-		x[i] *= x[i]
+// exactOverlapLaw returns the law of the overlap of two independent configurations. The law of their
+// XOR is the convolution of π with itself, whose Walsh–Hadamard transform is the square of that of π.
+func exactOverlapLaw(p []float64, n int) []measure.Estimate {
+	xor := slices.Clone(p)
+	number.WalshHadamard(xor)
+	for i := range xor {
+		xor[i] *= xor[i]
 	}
-	number.WalshHadamard(x)
+	number.WalshHadamard(xor)
 	b := overlapBins(n)
 	law := make([]measure.Estimate, b.N)
-	for i, v := range x {
+	for i, v := range xor {
 		q := 1 - 2*float64(bits.OnesCount(uint(i)))/float64(n)
 		law[b.Of(q)].Value += max(0, v) / float64(len(p))
 	}
 	return law
 }
 
-// road says in words what the reference of a graph is.
-func road(g *spins.Graph) string {
+// describeReference says where the values of a graph's reference come from.
+func describeReference(g *spins.Graph) string {
 	if g.N() <= spins.MaxEnumerated {
 		return fmt.Sprintf("the sum over all 2^%d configurations", g.N())
 	}
@@ -122,11 +120,10 @@ func road(g *spins.Graph) string {
 	return m.String()
 }
 
-// transfer is newReference by a transfer matrix. What is not a sum over
-// configurations, the laws of the energy and of the overlap, is that of independent
-// draws.
-func (s *evaluator) transfer(ctx context.Context, m *spins.Transfer) (*reference, error) {
-	const groups, atOnce = 64, 64
+// transferReference is newReference by a transfer matrix, which gives the observables and independent
+// draws. The laws of the energy and of the overlap are those of the draws.
+func (s *evaluator) transferReference(ctx context.Context, m *spins.Transfer) (*reference, error) {
+	const groups, pieceDraws = 64, 64
 	e, err := m.Sum(ctx, s.config.Target.Beta, s.workers.Threads())
 	if err != nil {
 		return nil, err
@@ -135,14 +132,14 @@ func (s *evaluator) transfer(ctx context.Context, m *spins.Transfer) (*reference
 	draws := min(max(1<<25/n, 1<<14), 1<<18) / (2 * groups) * 2 * groups // an overlap takes two
 	energies, overlaps := make([]float64, draws), make([]float64, draws/2)
 	stream := rng.Stream(s.config.Training.Seed, rng.Reference, 0)
-	s.workers.Run(draws/atOnce, func(piece int) {
+	s.workers.Run(draws/pieceDraws, func(piece int) {
 		if ctx.Err() != nil {
 			return
 		}
-		batch, first := make([]uint64, atOnce*words), piece*atOnce
+		batch, first := make([]uint64, pieceDraws*words), piece*pieceDraws
 		e.Draw(batch, stream, uint64(first))
-		s.graph.Energies(energies[first:][:atOnce], batch)
-		for k := range atOnce / 2 {
+		s.graph.Energies(energies[first:][:pieceDraws], batch)
+		for k := range pieceDraws / 2 {
 			overlaps[first/2+k] = overlap(batch[2*k*words:][:words], batch[(2*k+1)*words:][:words], n)
 		}
 	})
@@ -156,25 +153,24 @@ func (s *evaluator) transfer(ctx context.Context, m *spins.Transfer) (*reference
 	return r, nil
 }
 
-// The extent of parallel tempering. A unit of work is a spin or an edge of one
-// chain in one round, some 1.5 ns. As long as the chains do not agree there are
-// twice as many rounds, up to mostWork.
+// A unit of work of parallel tempering is a spin or an edge of one chain in one round, some 1.5 ns. As
+// long as the chains do not agree, the number of rounds doubles, up to maxWork.
 const (
-	leastRounds = 256
-	mostRounds  = 1 << 14
-	mostWork    = 1 << 34
+	minRounds = 256 // of the first run
+	maxRounds = 1 << 14
+	maxWork   = 1 << 34
 )
 
-var firstWork = float64(1 << 30) // less in tests
+var firstWork = float64(1 << 30) // of the first run; less in tests
 
-// temper is newReference by parallel tempering.
-func (s *evaluator) temper(ctx context.Context) (r *reference, err error) {
-	const every = 4                                                  // rounds after which spins and edges are looked at
-	round := spins.Lanes * float64(s.graph.N()+len(s.graph.Edges())) // a level's
-	first := firstWork / (round * math.Sqrt(float64(s.graph.N())))
-	warnings, err := sites.Settle(int(min(max(first, leastRounds), mostRounds)), mostWork, func(rounds int) (work float64, numbers [][][]float64, err error) {
-		const kept = 8 + 8 + 4 + 4 // bytes of a chain's round
-		if bytes, limit := kept*spins.Lanes*float64(rounds), memory.Limit(); bytes > 0.5*limit {
+// temperingReference is newReference by parallel tempering.
+func (s *evaluator) temperingReference(ctx context.Context) (r *reference, err error) {
+	const correlatedEvery = 4                                            // rounds
+	levelWork := spins.Lanes * float64(s.graph.N()+len(s.graph.Edges())) // of a level in a round
+	rounds := firstWork / (levelWork * math.Sqrt(float64(s.graph.N())))  // for some √N levels
+	warnings, err := sites.Settle(int(min(max(rounds, minRounds), maxRounds)), maxWork, func(rounds int) (work float64, numbers [][][]float64, err error) {
+		const roundBytes = 8 + 8 + 4 + 4 // of a chain: energy, |m|, and half of q and q²
+		if bytes, limit := roundBytes*spins.Lanes*float64(rounds), memory.Limit(); bytes > 0.5*limit {
 			return 0, nil, fmt.Errorf("the energies of %d rounds of %d chains take %.3g GiB, and there are %.3g",
 				rounds, spins.Lanes, bytes/(1<<30), limit/(1<<30))
 		}
@@ -186,7 +182,7 @@ func (s *evaluator) temper(ctx context.Context) (r *reference, err error) {
 		logZ, err := l.Measure(ctx, rounds, float64(s.graph.N())*math.Ln2, func(round int) {
 			batch, energies := l.Coldest()
 			c.add(batch, energies)
-			if round%every == every-1 {
+			if round%correlatedEvery == correlatedEvery-1 {
 				c.correlate(batch)
 			}
 		})
@@ -195,7 +191,7 @@ func (s *evaluator) temper(ctx context.Context) (r *reference, err error) {
 		}
 		r = c.reference(s.config.Target.Beta)
 		r.logZ, r.logZError = logZ.Value, logZ.Uncertainty
-		return 1.5 * float64(rounds) * float64(len(l.Betas())) * round, [][][]float64{c.energies, c.abs, c.squares}, nil
+		return 1.5 * float64(rounds) * float64(len(l.Betas())) * levelWork, [][][]float64{c.energies, c.abs, c.squares}, nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("parallel tempering: %w", err)
@@ -208,10 +204,10 @@ func (s *evaluator) temper(ctx context.Context) (r *reference, err error) {
 // independent, so that the scatter of their averages gives standard errors.
 type chainSums struct {
 	graph             *spins.Graph
-	energies, abs     [][]float64 // of each ladder, by round
-	overlaps, squares [][]float64 // q and q² of every other ladder with the next
+	energies, abs     [][]float64 // E and |m| of each ladder, by round
+	overlaps, squares [][]float64 // q and q² of each pair of ladders, by round
 	spins, edges      [][]float64 // Σ s_i and Σ s_i s_j of each ladder
-	correlated        float64     // configurations in these sums
+	correlated        float64     // number of configurations in spins and edges
 }
 
 func newChainSums(g *spins.Graph) *chainSums {
@@ -226,6 +222,7 @@ func newChainSums(g *spins.Graph) *chainSums {
 	return c
 }
 
+// add adds a round, but for the sums of spins and edges.
 func (c *chainSums) add(batch []uint64, energies []float64) {
 	words, n := c.graph.Words(), c.graph.N()
 	for k, e := range energies {
@@ -239,7 +236,7 @@ func (c *chainSums) add(batch []uint64, energies []float64) {
 	}
 }
 
-// correlate adds to the sums of spins and edges.
+// correlate adds a round to the sums of spins and edges.
 func (c *chainSums) correlate(batch []uint64) {
 	words := c.graph.Words()
 	for k := range c.spins {
@@ -256,11 +253,11 @@ func (c *chainSums) correlate(batch []uint64) {
 
 // overlap returns Σ s_i s′_i/n.
 func overlap(a, b []uint64, n int) float64 {
-	differ := 0
+	unequal := 0
 	for w, x := range a {
-		differ += bits.OnesCount64(x ^ b[w])
+		unequal += bits.OnesCount64(x ^ b[w])
 	}
-	return 1 - 2*float64(differ)/float64(n)
+	return 1 - 2*float64(unequal)/float64(n)
 }
 
 // reference summarises the chains.

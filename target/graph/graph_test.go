@@ -240,7 +240,7 @@ func TestChecksOfModels(t *testing.T) {
 			logq[i] += 0.01 + 0.02*float64(config&3)
 		}
 	}
-	all, logq := listed(n, wrong)
+	all, logq := listDensities(n, wrong)
 	batch, mean, square := make([]uint64, samples), 0., 0.
 	s.NewDraws(params).Generate(batch, nil, 0)
 	for _, config := range batch {
@@ -255,7 +255,7 @@ func TestChecksOfModels(t *testing.T) {
 	for i, l := range logq {
 		sum += math.Exp(l)
 		entropy += l * math.Exp(l)
-		z += math.Exp(-beta * direct(&h, all[i]))
+		z += math.Exp(-beta * definedEnergy(&h, all[i]))
 		weights += math.Exp(l - r[i])
 	}
 	far := math.Abs(mean-entropy) / math.Sqrt(square/samples)
@@ -362,7 +362,7 @@ func TestTemperingIsEnumeration(t *testing.T) {
 	exact, err := s.newReference(context.Background())
 	require.NoError(t, err)
 	require.Zero(t, exact.uncertainty)
-	got, err := s.temper(context.Background())
+	got, err := s.temperingReference(context.Background())
 	require.NoError(t, err)
 	require.Empty(t, got.warnings)
 	transfers(t, s, exact)
@@ -399,7 +399,7 @@ func transfers(t *testing.T, s *hierarchical, exact *reference) {
 	t.Helper()
 	m, err := spins.NewTransfer(s.graph)
 	require.NoError(t, err)
-	got, err := s.transfer(context.Background(), m)
+	got, err := s.transferReference(context.Background(), m)
 	require.NoError(t, err)
 	require.Zero(t, got.uncertainty)
 	require.Zero(t, got.logZError)
@@ -469,7 +469,7 @@ func TestExtentOfTempering(t *testing.T) {
 		s := as[*hierarchical](t, configured(t, "quick", h, 0.3), workers)
 		s.config.Training.Seed = 5
 		firstWork = c.work
-		got, err := s.temper(t.Context())
+		got, err := s.temperingReference(t.Context())
 		require.NoError(t, err)
 		require.Empty(t, got.warnings)
 		for rounds := c.rounds; ; rounds *= 2 {
@@ -500,10 +500,10 @@ func TestExtentOfTempering(t *testing.T) {
 	limit := memory.Limit
 	defer func() { memory.Limit = limit }()
 	memory.Limit = func() float64 { return 2*24*64*256 - 1 }
-	_, err := s.temper(t.Context())
+	_, err := s.temperingReference(t.Context())
 	require.EqualError(t, err, "parallel tempering: the energies of 256 rounds of 64 chains take 0.000366 GiB, and there are 0.000732")
 	memory.Limit = func() float64 { return 2 * 24 * 64 * 256 }
-	if _, err = s.temper(t.Context()); err != nil {
+	if _, err = s.temperingReference(t.Context()); err != nil {
 		require.ErrorContains(t, err, "the energies of 512 rounds")
 	}
 }
@@ -558,7 +558,7 @@ func TestWeightedSamples(t *testing.T) {
 		}
 		w := math.Exp(math.Float64frombits(binary.LittleEndian.Uint64(dst[sites:]))) / n
 		weights += w
-		energies += w * direct(&h, config)
+		energies += w * definedEnergy(&h, config)
 	}
 	exact, err := s.newReference(context.Background())
 	require.NoError(t, err)

@@ -21,10 +21,10 @@ type tally struct {
 	overlap  stat.Mean    // of q²
 	spins    []float64    // Σ s_i
 	edges    []float64    // Σ s_i s_j
-	energies []float64    // counts of measure.Bins
-	overlaps []float64
-	states   []float64 // counts of configurations, nil beyond countable spins
-	first    []uint64  // the first configurations
+	energies []float64    // counts of the reference's bins
+	overlaps []float64    // counts of overlapBins
+	states   []float64    // counts of configurations, nil beyond maxListedSpins
+	first    []uint64     // the first configurations
 }
 
 // Indices of the moments.
@@ -35,15 +35,15 @@ const (
 	absSquare
 )
 
-// kept is how many configurations a tally keeps, to tell the law of sums of errors
-// that depend on each other.
-const kept = 256
+// maxKept is the number of configurations that a tally keeps, by which measure.Averages estimates the
+// law of a sum of dependent errors.
+const maxKept = 256
 
 // count adds the configurations of a batch.
 func (t *tally) count(r *reference, batch []uint64) {
 	g := t.graph
 	words, n := g.Words(), float64(g.N())
-	if room := kept - t.samples; room > 0 {
+	if room := maxKept - t.samples; room > 0 {
 		t.first = append(t.first, batch[:min(room*words, len(batch))]...)
 	}
 	overlaps := overlapBins(g.N())
@@ -79,7 +79,7 @@ func (t *tally) count(r *reference, batch []uint64) {
 	}
 }
 
-// sample counts samples of the generator, for the reference.
+// sample counts samples of the generator in the bins of the reference, which it also returns.
 func (s *evaluator) sample(ctx context.Context, params []float32, samples int) (*reference, *tally, error) {
 	r, err := s.reference(ctx)
 	if err != nil {
@@ -92,8 +92,8 @@ func (s *evaluator) sample(ctx context.Context, params []float32, samples int) (
 	if r.states != nil {
 		t.states = make([]float64, len(r.states))
 	}
-	atOnce := max(64, min(1<<15, 1<<20/s.graph.Words()))
-	err = s.Measure(ctx, params, samples, 0, atOnce, func(batch []uint64, _ []float64) { t.count(r, batch) })
+	batchSamples := max(64, min(1<<15, 1<<20/s.graph.Words()))
+	err = s.Measure(ctx, params, samples, 0, batchSamples, func(batch []uint64, _ []float64) { t.count(r, batch) })
 	return r, t, err
 }
 
@@ -108,7 +108,7 @@ func (s *evaluator) sample(ctx context.Context, params []float32, samples int) (
 //     and of q in bins; total_variation of the laws of configurations, of at most
 //     20 spins.
 //
-// If the generator has a density, it adds what that says.
+// If the generator has a density, effective_sample_size, log_z and kl_by_density follow.
 func (s *evaluator) Evaluate(ctx context.Context, params []float32, samples int) (*measure.Evaluation, error) {
 	r, t, err := s.sample(ctx, params, samples)
 	if err != nil {
@@ -138,25 +138,25 @@ func (s *evaluator) LogZ(ctx context.Context) (value, standardError float64, err
 // compare makes the rows of observables.
 func (t *tally) compare(r *reference, beta float64) (rows []measure.Metric) {
 	n := float64(t.graph.N())
-	mean := func(name string, exact, uncertainty float64, of *stat.Mean, scale, shift float64) {
-		standardError := scale * of.StandardError()
+	mean := func(name string, exact, uncertainty float64, generated *stat.Mean, scale, shift float64) {
+		standardError := scale * generated.StandardError()
 		relative := name != "abs_magnetisation" && name != "overlap_square" && math.Abs(exact) > 1e-9*scale*n
 		rows = append(rows, measure.Average(name, measure.Estimate{Value: exact, Uncertainty: uncertainty},
-			scale*of.Value()-shift, standardError, stat.MeanAbsolute(standardError), relative))
+			scale*generated.Value()-shift, standardError, stat.MeanAbsolute(standardError), relative))
 	}
-	// Var E is E(E − c)² less the square of the mean's distance from c.
-	off := t.moments[energy].Value() - r.Energy
-	absOff := t.moments[absMagnetisation].Value() - r.AbsMagnetisation
+	// Var E = ⟨(E − c)²⟩ − (⟨E⟩ − c)², where c is the mean of the reference.
+	energyError := t.moments[energy].Value() - r.Energy
+	absError := t.moments[absMagnetisation].Value() - r.AbsMagnetisation
 	mean("energy", r.Energy, r.uncertainty.energy, &t.moments[energy], 1, 0)
-	mean("specific_heat", r.SpecificHeat, r.uncertainty.specificHeat, &t.moments[energySquare], beta*beta, beta*beta*off*off)
+	mean("specific_heat", r.SpecificHeat, r.uncertainty.specificHeat, &t.moments[energySquare], beta*beta, beta*beta*energyError*energyError)
 	mean("abs_magnetisation", r.AbsMagnetisation, r.uncertainty.absMagnetisation, &t.moments[absMagnetisation], 1, 0)
-	mean("susceptibility", r.Susceptibility, r.uncertainty.susceptibility, &t.moments[absSquare], beta*n, beta*n*absOff*absOff)
+	mean("susceptibility", r.Susceptibility, r.uncertainty.susceptibility, &t.moments[absSquare], beta*n, beta*n*absError*absError)
 	if t.samples >= 4 {
 		mean("overlap_square", r.OverlapSquare, r.uncertainty.overlapSquare, &t.overlap, 1, 0)
 	}
-	rows = append(rows, t.means("magnetisation", r.Magnetisations, t.spins, r.uncertainty.magnetisations, spins.Spin))
+	rows = append(rows, t.averages("magnetisation", r.Magnetisations, t.spins, r.uncertainty.magnetisations, spins.Spin))
 	if edges := t.graph.Edges(); len(edges) > 0 {
-		rows = append(rows, t.means("edge_correlation", r.EdgeCorrelations, t.edges, r.uncertainty.edgeCorrelations,
+		rows = append(rows, t.averages("edge_correlation", r.EdgeCorrelations, t.edges, r.uncertainty.edgeCorrelations,
 			func(config []uint64, e int) float64 {
 				return spins.Spin(config, edges[e].I) * spins.Spin(config, edges[e].J)
 			}))
@@ -172,9 +172,10 @@ func (t *tally) compare(r *reference, beta float64) (rows []measure.Metric) {
 	return rows
 }
 
-// means compares averages of products of spins.
-func (t *tally) means(name string, exact, sums []float64, uncertainty float64, of func(config []uint64, i int) float64) measure.Metric {
+// averages returns the row of the averages of functions of a configuration, whose variance is
+// 1 − mean².
+func (t *tally) averages(name string, exact, sums []float64, uncertainty float64, function func(config []uint64, i int) float64) measure.Metric {
 	words := t.graph.Words()
 	return measure.Averages(name, exact, sums, t.samples, uncertainty, func(mean float64) float64 { return 1 - mean*mean },
-		len(t.first)/words, func(k, i int) float64 { return of(t.first[k*words:][:words], i) })
+		len(t.first)/words, func(k, i int) float64 { return function(t.first[k*words:][:words], i) })
 }

@@ -23,17 +23,16 @@ func Preset(name string) (*Config, error) {
 	case "quick", "best":
 		c.Preset = name
 		c.Generator.Kind, c.Loss.Kind = "hierarchy", "balance"
-		// Adapt takes other inputs. What was written before there was a choice does not
-		// say which, and has these.
+		// Adapt chooses inputs and order for the target. Configurations that were written before
+		// these keys existed take the values here.
 		c.recipe(hierarchy.Graph{Neighbours: 24, Inputs: hierarchy.Nearest, Order: hierarchy.Farthest, Hidden: 16}, 32)
 		return c, nil
 	}
 	return nil, conf.OneOf("preset", name, Presets)
 }
 
-// paper is the paper's method, a perceptron trained by the MMD between the laws of
-// (s, s′) and (s′, s), with the settings of its Section 5.3 that do not belong to
-// the lattice.
+// paper returns the paper's method, a perceptron trained by the MMD between the laws of
+// (s, s′) and (s′, s), with those settings of its Section 5.3 that do not depend on the lattice.
 func paper() *Config {
 	p := perceptron.Paper("spins", 9, perceptron.Coupled)
 	return &Config{
@@ -51,12 +50,13 @@ func (t *TargetConfig) coupling() float64 {
 	return 2 * sum / float64(t.Spins)
 }
 
-// recipe takes what was found good for a graph with as many learned spins.
+// recipe sets the best settings known for a graph with so many learned spins.
 func (c *Config) recipe(g hierarchy.Graph, learned int) {
 	t := hierarchy.GraphTraining(g.Order, learned)
 	if c.Preset == "quick" {
 		t.Steps, t.LearningRate = t.Steps/6, 0.02
-		if learned > 64 && g.Neighbours < hierarchy.MostInputs { // or steps take no time, or all inputs are needed
+		// Steps for few spins are fast anyway, and some graphs need all inputs.
+		if learned > 64 && g.Neighbours < hierarchy.MostInputs {
 			t.Batch, t.Anneal, g.Neighbours = 128, 0.2, 16
 		}
 	}
@@ -67,15 +67,15 @@ func (c *Config) recipe(g hierarchy.Graph, learned int) {
 // Adapt implements engine.Adapter.
 func (c *Config) Adapt(context.Context) (why string, err error) {
 	g, err := c.Target.graph()
-	if err != nil || g.N() > mostSpins {
+	if err != nil || g.N() > maxSpins {
 		return "", nil // Validate says why
 	}
 	if c.Preset == "paper" {
 		p := perceptron.Paper("spins", g.N(), c.Target.coupling())
-		return fmt.Sprintf("%s; reference: %s", p.Adapt(&c.Training, &c.Transition, &c.Loss), road(g)), nil
+		return fmt.Sprintf("%s; reference: %s", p.Adapt(&c.Training, &c.Transition, &c.Loss), describeReference(g)), nil
 	}
 	h, learned := hierarchy.GraphRecipe(c.Target.law())
 	c.recipe(h, learned)
 	return fmt.Sprintf("%d of %d spins are learned, each by a network of %d units that reads at most %d others; the rest are drawn exactly; reference: %s",
-		learned, g.N(), h.Hidden, c.Generator.Neighbours, road(g)), nil
+		learned, g.N(), h.Hidden, c.Generator.Neighbours, describeReference(g)), nil
 }

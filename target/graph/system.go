@@ -34,7 +34,7 @@ type evaluator struct {
 	referenceCache shared.Once[reference]
 }
 
-// law returns the target as a hierarchy takes it.
+// law returns the target in the form of package hierarchy.
 func (t *TargetConfig) law() hierarchy.Target {
 	return hierarchy.Target{Spins: t.Spins, Bonds: t.Edges, Fields: t.Fields, Offset: t.Offset, Beta: t.Beta}
 }

@@ -77,7 +77,7 @@ func TestDiagnosisAgreesWithTempering(t *testing.T) {
 			require.Contains(t, []diagnose.Verdict{diagnose.Trustworthy, diagnose.Refine}, report.Verdict, report.Sentence)
 			require.True(t, report.Chains.Mixed)
 
-			tempered, err := s.temper(context.Background())
+			tempered, err := s.temperingReference(context.Background())
 			require.NoError(t, err)
 			for _, o := range report.Observables {
 				var want, uncertainty float64

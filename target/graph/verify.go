@@ -19,15 +19,14 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// Verify checks the mathematics of spins on graphs exhaustively, over all
-// configurations of small graphs, each part against an independent computation,
-// and reports every check through emit.
+// Verify checks the mathematics of spins on graphs exhaustively, over all configurations of small
+// graphs, each function against an independent computation. It reports every check through emit.
 func Verify(ctx context.Context, workers *pool.Pool, emit func(engine.Check)) error {
 	return newSubject(workers).verify(ctx, emit)
 }
 
-// A subject is what Verify examines. Tests replace a part by a wrong one and
-// expect the check of that part to fail.
+// A subject holds the functions that Verify examines. Tests replace one by a wrong one and expect
+// its check to fail.
 type subject struct {
 	workers     *pool.Pool
 	parse       func(format spins.Format, text string) (*spins.Graph, error)
@@ -54,8 +53,7 @@ func newSubject(workers *pool.Pool) *subject {
 		enumeration: spins.Enumerate,
 		sweep: func(s *spins.Sweeper, batch []uint64, sweeps int) {
 			c := rng.Stream(1, rng.SampleTransition, 0)
-			var stats bitspin.Count
-			s.Run(nil, batch, batch, 0, len(batch), sweeps, &c, 0, &stats)
+			s.Run(nil, batch, batch, 0, len(batch), sweeps, &c, 0, new(bitspin.Count))
 		},
 		logDensity: (*hierarchical).logDensity,
 		gradient:   (*hierarchy.System).Backward,
@@ -67,8 +65,7 @@ func (v *subject) verify(ctx context.Context, emit func(engine.Check)) error {
 		v.checkFormats, v.checkEnergies, v.checkDifferences, v.checkEnumeration, v.checkSweeps, v.checkDensity, v.checkGradient)
 }
 
-// example returns a random graph, with couplings and fields that are no integers, and its
-// energy.
+// example returns a random graph, with couplings and fields that are no integers.
 func example(n int, seed uint64) (spins.Hamiltonian, *spins.Graph) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	h := spins.Hamiltonian{Spins: n, Offset: r.NormFloat64(), Fields: make([]float64, n)}
@@ -83,9 +80,9 @@ func example(n int, seed uint64) (spins.Hamiltonian, *spins.Graph) {
 	return h, crash.Must(spins.NewGraph(h))
 }
 
-// direct returns the energy by its definition.
-func direct(h *spins.Hamiltonian, config uint64) float64 {
-	s := func(i int) float64 { return 1 - 2*float64(^config>>i&1) }
+// definedEnergy returns the energy by its definition.
+func definedEnergy(h *spins.Hamiltonian, config uint64) float64 {
+	s := func(i int) float64 { return 2*float64(config>>i&1) - 1 }
 	e := h.Offset
 	for _, c := range h.Edges {
 		e -= c.Coupling * s(c.I) * s(c.J)
@@ -96,20 +93,20 @@ func direct(h *spins.Hamiltonian, config uint64) float64 {
 	return e
 }
 
-// rounding is a bound of errors of energies of order one.
+// rounding bounds the errors of energies of order one.
 const rounding = 1e-11
 
-// checkFormats reads the same three terms in every format of text, and compares
-// all energies with what the format says they are.
+// checkFormats reads the same three terms in every text format, and compares all energies with the
+// format's definition.
 func (v *subject) checkFormats(emit func(engine.Check)) {
 	terms := []struct {
 		i, j int
 		w    float64
 	}{{0, 1, 1.5}, {1, 2, -2}, {0, 2, 0.25}}
-	var lines, from1 strings.Builder
+	var zeroBased, oneBased strings.Builder
 	for _, t := range terms {
-		fmt.Fprintln(&lines, t.i, t.j, t.w)
-		fmt.Fprintln(&from1, t.i+1, t.j+1, t.w)
+		fmt.Fprintln(&zeroBased, t.i, t.j, t.w)
+		fmt.Fprintln(&oneBased, t.i+1, t.j+1, t.w)
 	}
 	sum := func(config uint64, value func(bit float64) float64) (e float64) {
 		for _, t := range terms {
@@ -118,7 +115,7 @@ func (v *subject) checkFormats(emit func(engine.Check)) {
 		return e
 	}
 	spin, bit := func(b float64) float64 { return 2*b - 1 }, func(b float64) float64 { return b }
-	cut := func(config uint64) (e float64) { // the total weight less twice the cut's
+	cut := func(config uint64) (e float64) { // the total weight less twice the weight of the cut
 		for _, t := range terms {
 			e += t.w
 			if (config>>t.i^config>>t.j)&1 != 0 {
@@ -133,10 +130,10 @@ func (v *subject) checkFormats(emit func(engine.Check)) {
 		text   string
 		energy func(config uint64) float64
 	}{
-		{spins.Rudy, "3 3\n" + from1.String(), cut},
-		{spins.COO, "# vartype=SPIN\n" + lines.String(), func(c uint64) float64 { return sum(c, spin) }},
-		{spins.COO, "# vartype=BINARY\n" + lines.String() + "1 1 3\n", func(c uint64) float64 { return sum(c, bit) + 3*float64(c>>1&1) }},
-		{spins.QUBO, "p qubo 0 3 1 3\n1 1 3\n" + lines.String(), func(c uint64) float64 { return sum(c, bit) + 3*float64(c>>1&1) }},
+		{spins.Rudy, "3 3\n" + oneBased.String(), cut},
+		{spins.COO, "# vartype=SPIN\n" + zeroBased.String(), func(c uint64) float64 { return sum(c, spin) }},
+		{spins.COO, "# vartype=BINARY\n" + zeroBased.String() + "1 1 3\n", func(c uint64) float64 { return sum(c, bit) + 3*float64(c>>1&1) }},
+		{spins.QUBO, "p qubo 0 3 1 3\n1 1 3\n" + zeroBased.String(), func(c uint64) float64 { return sum(c, bit) + 3*float64(c>>1&1) }},
 	} {
 		g := crash.Must(v.parse(f.format, f.text))
 		for config := range uint64(8) {
@@ -150,7 +147,7 @@ func (v *subject) checkEnergies(emit func(engine.Check)) {
 	h, g := example(12, 1)
 	worst := 0.0
 	for config := range uint64(1) << h.Spins {
-		worst = max(worst, math.Abs(v.energy(g, []uint64{config})-direct(&h, config)))
+		worst = max(worst, math.Abs(v.energy(g, []uint64{config})-definedEnergy(&h, config)))
 	}
 	emit(engine.AtMost("energies", worst, rounding, "largest error of the energies of all %d configurations", 1<<h.Spins))
 }
@@ -160,7 +157,7 @@ func (v *subject) checkDifferences(emit func(engine.Check)) {
 	worst := 0.0
 	for config := range uint64(1) << h.Spins {
 		for i := range h.Spins {
-			want := direct(&h, config^1<<i) - direct(&h, config)
+			want := definedEnergy(&h, config^1<<i) - definedEnergy(&h, config)
 			worst = max(worst, math.Abs(v.difference(g, []uint64{config}, i)-want))
 		}
 	}
@@ -174,7 +171,7 @@ func (v *subject) checkEnumeration(emit func(engine.Check)) {
 	var z, energy, square, abs float64
 	magnetisation := make([]float64, h.Spins)
 	for config := range uint64(1) << h.Spins {
-		e := direct(&h, config)
+		e := definedEnergy(&h, config)
 		w := math.Exp(-beta * e)
 		z += w
 		energy += w * e
@@ -193,7 +190,7 @@ func (v *subject) checkEnumeration(emit func(engine.Check)) {
 	emit(engine.AtMost("enumeration", worst, 1e-9, "largest error of ln Z, energy, specific heat, |m| and ⟨s_i⟩ by the sum over %d configurations", 1<<h.Spins))
 }
 
-// checkSweeps draws from π, takes sweeps, and compares frequencies with π again.
+// checkSweeps draws from π, takes sweeps, and compares the frequencies with π.
 func (v *subject) checkSweeps(emit func(engine.Check)) {
 	const samples, level = 1 << 16, 1e-7
 	h, g := example(7, 4)
@@ -202,7 +199,7 @@ func (v *subject) checkSweeps(emit func(engine.Check)) {
 	var z float64
 	p := make([]float64, 1<<h.Spins)
 	for i := range p {
-		p[i] = math.Exp(-beta * direct(&h, uint64(i)))
+		p[i] = math.Exp(-beta * definedEnergy(&h, uint64(i)))
 		z += p[i]
 	}
 	r := rand.New(rand.NewPCG(5, 0))
@@ -229,8 +226,7 @@ func (v *subject) checkSweeps(emit func(engine.Check)) {
 	emit(engine.AtMost("sweeps", worst, bound, "largest deviation of a frequency of %d exact samples after three sweeps, in standard deviations", samples))
 }
 
-// generator returns a generator of a graph with parameters far from where it
-// begins.
+// generator returns a generator and parameters far from the initial ones.
 func (v *subject) generator(n int, seed uint64, fields bool) (*hierarchical, []float32) {
 	h, _ := example(n, seed)
 	if !fields {
@@ -253,7 +249,7 @@ func (v *subject) checkDensity(emit func(engine.Check)) {
 	worst := 0.0
 	for seed, fields := range []bool{false, true} {
 		s, params := v.generator(14, uint64(seed), fields)
-		_, logq := listed(s.graph.N(), func(logq []float64, batch []uint64) { v.logDensity(s, params, logq, batch) })
+		_, logq := listDensities(s.graph.N(), func(logq []float64, batch []uint64) { v.logDensity(s, params, logq, batch) })
 		sum := 0.0
 		for _, l := range logq {
 			sum += math.Exp(l)
@@ -273,55 +269,55 @@ func (s *hierarchical) logDensity(params []float32, logq []float64, batch []uint
 	}
 }
 
-// listed returns all configurations and their ln q.
-func listed(n int, logDensity func(logq []float64, batch []uint64)) (all []uint64, logq []float64) {
-	all, logq = lists.Range[uint64](0, 1<<n), make([]float64, 1<<n)
-	logDensity(logq, all)
-	return all, logq
+// listDensities returns all configurations of n spins, in order of their words, and their ln q.
+func listDensities(n int, logDensity func(logq []float64, batch []uint64)) (configs []uint64, logq []float64) {
+	configs, logq = lists.Range[uint64](0, 1<<n), make([]float64, 1<<n)
+	logDensity(logq, configs)
+	return configs, logq
 }
 
 func (v *subject) checkGradient(emit func(engine.Check)) {
 	worst, count := 0.0, 0
 	for seed, fields := range []bool{false, true} {
 		s, params := v.generator(12, uint64(seed)+7, fields)
-		off, tensors := engine.GradientError(s, params, func(params, grad []float32) { v.gradient(s.System, params, grad) })
-		worst, count = max(worst, off), count+tensors
+		relative, tensors := engine.GradientError(s, params, func(params, grad []float32) { v.gradient(s.System, params, grad) })
+		worst, count = max(worst, relative), count+tensors
 	}
 	emit(engine.AtMost("gradient", worst, 2e-3, "of %d tensors, against central differences in float64", count))
 }
 
-// VerifyModel holds a trained generator of at most countable spins against the
-// sums over all configurations: the density must sum to 1, its samples must have
-// its entropy and its averages, and their weights ln Z.
+// VerifyModel compares a trained generator of at most maxListedSpins spins with sums over all
+// configurations: the density must sum to 1, samples must have its entropy and its averages, and
+// weights must give ln Z.
 func (s *hierarchical) VerifyModel(ctx context.Context, params []float32, samples int, emit func(engine.Check)) error {
-	n := s.graph.N()
-	if n > countable {
+	if s.graph.N() > maxListedSpins {
 		return nil
 	}
 	logDensity := func(logq []float64, batch []uint64) { s.logDensity(params, logq, batch) }
 	return s.verifyModel(ctx, params, samples, logDensity, emit)
 }
 
+// verifyModel is VerifyModel with a logDensity that tests replace.
 func (s *hierarchical) verifyModel(ctx context.Context, params []float32, samples int, logDensity func(logq []float64, batch []uint64), emit func(engine.Check)) error {
 	n := s.graph.N()
-	all, logq := listed(n, logDensity)
-	// Averages under q, of ln q and of every spin and edge.
+	configs, logq := listDensities(n, logDensity)
 	edges := s.graph.Edges()
-	want := make([]float64, n+len(edges))
-	averages := func(add []float64, config []uint64, weight float64) {
+	// addMoments adds weight times every spin and edge product of a configuration.
+	addMoments := func(moments []float64, config []uint64, weight float64) {
 		for i := range n {
-			add[i] += weight * spins.Spin(config, i)
+			moments[i] += weight * spins.Spin(config, i)
 		}
 		for e, edge := range edges {
-			add[n+e] += weight * spins.Spin(config, edge.I) * spins.Spin(config, edge.J)
+			moments[n+e] += weight * spins.Spin(config, edge.I) * spins.Spin(config, edge.J)
 		}
 	}
-	var sum, entropy float64
+	want := make([]float64, n+len(edges)) // moments under q
+	var sum, meanLogq float64
 	for i, l := range logq {
 		q := math.Exp(l)
 		sum += q
-		entropy += q * l
-		averages(want, all[i:i+1], q)
+		meanLogq += q * l
+		addMoments(want, configs[i:i+1], q)
 	}
 	emit(engine.AtMost("model.density", math.Abs(sum-1), 1e-5, "|Σ q − 1| over all %d configurations", 1<<n))
 	got := make([]float64, len(want))
@@ -333,11 +329,11 @@ func (s *hierarchical) verifyModel(ctx context.Context, params []float32, sample
 			return ctx.Err()
 		}
 		mean.Add(logq[config])
-		averages(got, batch[i:i+1], 1/float64(samples))
+		addMoments(got, batch[i:i+1], 1/float64(samples))
 	}
 	const level = 1e-6
 	bound := math.Sqrt2 * math.Erfinv(1-level/float64(len(want)+1))
-	worst := math.Abs(mean.Value()-entropy) / max(mean.StandardError(), 1e-9)
+	worst := math.Abs(mean.Value()-meanLogq) / max(mean.StandardError(), 1e-9)
 	for i, w := range want {
 		worst = max(worst, math.Abs(got[i]-w)/math.Sqrt((max(0, 1-w*w)+1e-6)/float64(samples)))
 	}
@@ -347,8 +343,8 @@ func (s *hierarchical) verifyModel(ctx context.Context, params []float32, sample
 		return err
 	}
 	// Σ q e^−R over all configurations is Z, whatever q.
-	r := make([]float64, len(all))
-	s.Model().NewSampler(params, s.workers).R(r, all)
+	r := make([]float64, len(configs))
+	s.Model().NewSampler(params, s.workers).R(r, configs)
 	z := 0.0
 	for i, l := range logq {
 		z += math.Exp(l - r[i] - exact.LogZ)
