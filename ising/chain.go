@@ -176,9 +176,8 @@ func distanceFrom(value float64, x []float64) float64 {
 	return math.Abs(e.Value-value) / e.Uncertainty
 }
 
-// controlVariates are averages of the replicas whose expectation is known, less the expectation
-// and uncorrelated with each other. Without them |m| of a critical lattice would be twice as
-// uncertain.
+// controlVariates are averages of the replicas whose expectation is known, less the expectation and
+// uncorrelated with each other. Without them |m| of a critical lattice would be twice as uncertain.
 type controlVariates [][]float64
 
 // add adds averages of a known expectation, unless they are a combination of the variates so far.

@@ -31,10 +31,9 @@ type TargetConfig struct {
 
 // GeneratorConfig describes G_θ.
 type GeneratorConfig struct {
-	// Kind is "perceptron", z ∈ R^Latent → hidden layers → N logits h → spins; or
-	// "hierarchy", which draws spins one group after another from coarse to fine, each given
-	// the nearest drawn ones, and the last group exactly. Its density is known (package
-	// hierarchy).
+	// Kind is "perceptron", z ∈ R^Latent → hidden layers → N logits h → spins; or "hierarchy",
+	// which draws spins one group after another from coarse to fine, each given the nearest drawn
+	// ones, and the last group exactly. Its density is known (package hierarchy).
 	Kind                       string `json:"kind" enum:"perceptron,hierarchy"`
 	perceptron.GeneratorConfig `when:"kind=perceptron"`
 	// Neighbours is the approximate number of drawn spins that a spin is drawn given: whole
@@ -82,15 +81,11 @@ func (c *Config) stepMatrix(t Target) (*TransitionMatrix, error) {
 	if c.Transition.Proposal == spins.Sweeping {
 		return NewSweepMatrix(t)
 	}
-	proposal, err := proposal(&c.Transition)
+	proposal, err := bitspin.ParseProposal(c.Transition.Proposal, c.Transition.GlobalFlip)
 	if err != nil {
 		return nil, err
 	}
 	return NewTransitionMatrix(t, proposal)
-}
-
-func proposal(c *spins.TransitionConfig) (bitspin.Proposal, error) {
-	return bitspin.ParseProposal(c.Proposal, c.GlobalFlip)
 }
 
 func (c *Config) target() (Target, error) {

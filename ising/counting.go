@@ -10,8 +10,7 @@ import (
 	"github.com/revgen/revgen/engine/categories"
 )
 
-// MaxCounted is the largest side whose configurations can be counted by bond sum
-// and magnetisation.
+// MaxCounted is the largest side whose configurations can be counted by bond sum and magnetisation.
 const MaxCounted = 8
 
 // A DensityOfStates counts the configurations of a lattice by bond sum

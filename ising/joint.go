@@ -71,9 +71,8 @@ const (
 
 var observableNames = [4]string{"energy", "abs_magnetisation", "specific_heat", "susceptibility"}
 
-// An estimate is a value with its standard error, 0 if it is exact, and the standard deviation
-// of a single sample's influence on it: n samples estimate it with the standard error
-// deviation/√n.
+// An estimate is a value with its standard error, 0 if it is exact, and the standard deviation of a
+// single sample's influence on it: n samples estimate it with the standard error deviation/√n.
 type estimate struct {
 	measure.Estimate
 	deviation float64

@@ -7,19 +7,17 @@ import (
 	"gonum.org/v1/gonum/num/hyperdual"
 )
 
-// Kaufman returns ln Z, ⟨E⟩ and C_v of the periodic l×l lattice, l ≥ 2,
-// without a field, from the closed form of B. Kaufman, Phys. Rev. 76, 1232
-// (1949). With K = βJ and S = sinh 2K,
+// Kaufman returns ln Z, ⟨E⟩ and C_v of the periodic l×l lattice, l ≥ 2, without a field, from the
+// closed form of B. Kaufman, Phys. Rev. 76, 1232 (1949). With K = βJ and S = sinh 2K,
 //
 //	Z = ½ (2S)^(l²/2) [ Π 2cosh(½lγ_2r+1) + Π 2sinh(½lγ_2r+1) + Π 2cosh(½lγ_2r) + Π 2sinh(½lγ_2r) ],
 //	cosh γ_j = (cosh² 2K)/S − cos(jπ/l),  γ_0 = 2K + ln tanh K,
 //
 // all products over r = 0 … l−1. Derivatives with respect to K are exact, by hyperdual numbers.
 //
-// On the 2×2 lattice each pair of neighbours has two bonds, as in package
-// bitspin. A negative coupling maps to a positive one by flipping one
-// sublattice if l is even; for odd l the lattice is frustrated, the four
-// products cancel, and Kaufman returns an error.
+// On the 2×2 lattice each pair of neighbours has two bonds, as in package bitspin. A negative
+// coupling maps to a positive one by flipping one sublattice if l is even; for odd l the lattice is
+// frustrated, the four products cancel, and Kaufman returns an error.
 func Kaufman(l int, j, beta float64) (Thermodynamics, error) {
 	switch k := beta * j; {
 	case l < 2:
@@ -41,8 +39,7 @@ func Kaufman(l int, j, beta float64) (Thermodynamics, error) {
 //
 //	(2S)^½l · 2cosh(½lγ) = (2S e^|γ|)^½l (1 + x^l),  sinh/cosh = ±(1 − x^l)/(1 + x^l),
 //
-// the sign being that of γ, negative only for γ_0 above the critical
-// temperature.
+// the sign being that of γ, negative only for γ_0 above the critical temperature.
 func logPartition(l int, k float64) hyperdual.Number {
 	one := hyperdual.Number{Real: 1}
 	var log1, log3 hyperdual.Number // ln of the first and third product, less ½N ln 2

@@ -10,8 +10,7 @@ import (
 	"github.com/revgen/revgen/bitspin"
 )
 
-// MaxMatrixSites is the largest number of sites for which transition matrices
-// are built.
+// MaxMatrixSites is the largest number of sites for which transition matrices are built.
 const MaxMatrixSites = 12
 
 // A TransitionMatrix holds P(s, s′), the probability that a transition leads from s to s′, for

@@ -12,10 +12,9 @@ import (
 	"github.com/revgen/revgen/internal/number"
 )
 
-// A population evaluates the reversibility loss in the limit of infinitely
-// many samples, from the joint law μ(s, s′) of pairs of configurations. A pair
-// is a word of 2N bits, s in the upper half. With D(s, s′) = μ(s, s′) − μ(s′, s)
-// and a kernel k that depends on the Hamming distance of pairs,
+// A population evaluates the reversibility loss in the limit of infinitely many samples, from the
+// joint law μ(s, s′) of pairs of configurations. A pair is a word of 2N bits, s in the upper half.
+// With D(s, s′) = μ(s, s′) − μ(s′, s) and a kernel k that depends on the Hamming distance of pairs,
 //
 //	L = Σ_x Σ_y D(x) k(x ⊕ y) D(y) = 2^(−2N) Σ_w λ(w) D̂(w)²,
 //
@@ -90,10 +89,9 @@ func (p *population) convolve(d []float64, f func(int) float64) []float64 {
 	return c
 }
 
-// lossForm returns the symmetric matrix Q with L = pᵀQp for samples of the
-// distribution p that take the given transition P. The kernel must be a sum of
-// Gaussians, which factorise over the two halves of a pair: with
-// R(s, t) = exp(−d²(s, t)/(2σ²)), A = PR and M = PRPᵀ,
+// lossForm returns the symmetric matrix Q with L = pᵀQp for samples of the distribution p that take
+// the given transition P. The kernel must be a sum of Gaussians, which factorise over the two
+// halves of a pair: with R(s, t) = exp(−d²(s, t)/(2σ²)), A = PR and M = PRPᵀ,
 //
 //	Q(s, t) = 2 Σ_σ [R(s, t) M(s, t) − A(s, t) A(t, s)].
 func lossForm(m *TransitionMatrix, k *mmd.Kernel) *mat.SymDense {

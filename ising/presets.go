@@ -94,8 +94,7 @@ func (c *Config) recipe(quick bool) {
 	t.Configure(&c.Training, &c.Transition, &c.Loss.Balancing)
 }
 
-// Predecessor returns the recipe for half the side, if the generator starts from
-// there.
+// Predecessor returns the recipe for half the side, if the generator starts from there.
 func (c *Config) Predecessor() engine.Config {
 	if c.Generator.Kind != "hierarchy" || c.Generator.From != "half" {
 		return nil

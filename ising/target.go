@@ -11,8 +11,7 @@ import (
 	"github.com/revgen/revgen/engine/spins"
 )
 
-// A Target is the Boltzmann distribution π(s) = exp(−βE(s))/Z of an Ising
-// model.
+// A Target is the Boltzmann distribution π(s) = exp(−βE(s))/Z of an Ising model.
 type Target struct {
 	bitspin.Model
 	Beta float64
@@ -40,7 +39,7 @@ func (t Target) Kernel(c *spins.TransitionConfig, fraction float64) (spins.Kerne
 	if c.Proposal == spins.Sweeping {
 		return bitspin.NewSweeper(t.Model, beta)
 	}
-	p, err := proposal(c)
+	p, err := bitspin.ParseProposal(c.Proposal, c.GlobalFlip)
 	if err != nil {
 		return nil, fmt.Errorf("transition.global_flip: %w", err)
 	}
@@ -54,8 +53,7 @@ type Thermodynamics struct {
 	SpecificHeat float64 // C_v = β²(⟨E²⟩ − ⟨E⟩²) of the whole lattice
 }
 
-// Observables are the quantities of the paper's table, with
-// m = Σ_i s_i / N.
+// Observables are the quantities of the paper's table, with m = Σ_i s_i / N.
 type Observables struct {
 	Thermodynamics
 	AbsMagnetisation float64 // ⟨|m|⟩
@@ -89,8 +87,7 @@ func (t Target) Probabilities() ([]float64, error) {
 	return p, nil
 }
 
-// TotalVariation returns ½ Σ |p − q| of two distributions over the same
-// states.
+// TotalVariation returns ½ Σ |p − q| of two distributions over the same states.
 func TotalVariation(p, q []float64) float64 {
 	if len(p) != len(q) {
 		panic(fmt.Sprintf("ising: distributions over %d and %d states", len(p), len(q)))

@@ -98,8 +98,7 @@ func (v *subject) checkSurrogate() engine.Check {
 	return engine.AtMost("", worst, 1e-6, "relative difference from central differences of the loss with s′ fixed, V- and U-statistic")
 }
 
-// A batchReference is the loss of a batch of pairs and its gradient, as double sums in
-// float64.
+// A batchReference is the loss of a batch of pairs and its gradient, as double sums in float64.
 type batchReference struct {
 	n, spins int
 	s, t     []uint64

@@ -165,10 +165,10 @@ var firstWork = float64(1 << 30) // of the first run; less in tests
 
 // temperingReference is newReference by parallel tempering.
 func (s *evaluator) temperingReference(ctx context.Context) (r *reference, err error) {
-	const correlatedEvery = 4                                            // rounds
-	levelWork := spins.Lanes * float64(s.graph.N()+len(s.graph.Edges())) // of a level in a round
-	rounds := firstWork / (levelWork * math.Sqrt(float64(s.graph.N())))  // for some √N levels
-	warnings, err := sites.Settle(int(min(max(rounds, minRounds), maxRounds)), maxWork, func(rounds int) (work float64, numbers [][][]float64, err error) {
+	const correlatedEvery = 4                                                // rounds
+	levelWork := spins.Lanes * float64(s.graph.N()+len(s.graph.Edges()))     // of a level in a round
+	firstRounds := firstWork / (levelWork * math.Sqrt(float64(s.graph.N()))) // for some √N levels
+	warnings, err := sites.Settle(int(min(max(firstRounds, minRounds), maxRounds)), maxWork, func(rounds int) (work float64, numbers [][][]float64, err error) {
 		const roundBytes = 8 + 8 + 4 + 4 // of a chain: energy, |m|, and half of q and q²
 		if bytes, limit := roundBytes*spins.Lanes*float64(rounds), memory.Limit(); bytes > 0.5*limit {
 			return 0, nil, fmt.Errorf("the energies of %d rounds of %d chains take %.3g GiB, and there are %.3g",

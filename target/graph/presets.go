@@ -10,8 +10,7 @@ import (
 	"github.com/revgen/revgen/internal/conf"
 )
 
-// Presets names the ready-made configurations, the default first. They have no
-// target.
+// Presets names the ready-made configurations, the default first. They have no target.
 var Presets = []string{"quick", "paper", "best"}
 
 // Preset returns a fresh copy of the named configuration.
