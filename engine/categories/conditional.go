@@ -75,7 +75,7 @@ type conditional struct {
 }
 
 // weigh sets w to the weights e^(−β(E(s) − low)) of the site's states, and returns low.
-func (c *conditional) weigh(w *[MostStates]float64, f *factors, x func(site int32) byte) (low float64) {
+func (c *conditional) weigh(w *[MaxStates]float64, f *factors, x func(site int32) byte) (low float64) {
 	for s := range c.q {
 		w[s] = 1
 	}
@@ -170,8 +170,8 @@ func (l *law) draw(s *star, state []byte, words *[block]uint32) {
 		asm.CategoryDraw(dst, t.thresholds, q, state, s.around, t.strides, words)
 		return
 	}
-	var w [MostStates]float64
-	var thresholds [MostStates]uint32
+	var w [MaxStates]float64
+	var thresholds [MaxStates]uint32
 	for b := range dst {
 		s.weigh(&w, &l.factors, statesOf(state, b))
 		setThresholds(thresholds[:q-1], w[:q])
@@ -202,12 +202,12 @@ type leaf struct {
 
 // weigh sets w to the weights of the centre's states, the leaves summed out, up to a common
 // factor. It returns ln W, the logarithm of the sum of the weights without that factor.
-func (s *star) weigh(w *[MostStates]float64, f *factors, x func(site int32) byte) (logW float64) {
+func (s *star) weigh(w *[MaxStates]float64, f *factors, x func(site int32) byte) (logW float64) {
 	q := s.centre.q
 	low := s.centre.weigh(w, f, x)
 	for k := range s.leaves {
 		l := &s.leaves[k]
-		var v [MostStates]float64
+		var v [MaxStates]float64
 		low += l.weigh(&v, f, x)
 		a := &f.all[l.centre]
 		low += a.low

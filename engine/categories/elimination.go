@@ -123,7 +123,7 @@ func NewSum(ctx context.Context, t *Target) (*Sum, error) {
 		}
 		e.table = make([]float64, surrounding.Configurations())
 		x := make([]byte, t.N())
-		var w [MostStates]float64
+		var w [MaxStates]float64
 		surrounding.Each(func(k int, states []byte) {
 			for i, j := range e.neighbours {
 				x[j] = states[i]
@@ -141,7 +141,7 @@ func NewSum(ctx context.Context, t *Target) (*Sum, error) {
 
 // weigh sets w to the weights of a site's states given its neighbours in x, up to a common factor, and
 // returns the logarithm of the sum of the weights without that factor.
-func (s *Sum) weigh(w *[MostStates]float64, e *elimination, x []byte) float64 {
+func (s *Sum) weigh(w *[MaxStates]float64, e *elimination, x []byte) float64 {
 	t := s.target
 	q := t.States[e.site]
 	highest := math.Inf(-1)
@@ -178,7 +178,7 @@ func (s *Sum) weigh(w *[MostStates]float64, e *elimination, x []byte) float64 {
 func (s *Sum) Draw(batch []byte, stream *rng.Counter, first uint64) {
 	n := s.target.N()
 	words := make([]uint32, (n+3)/4*4)
-	var w [MostStates]float64
+	var w [MaxStates]float64
 	for ; len(batch) > 0; batch, first = batch[n:], first+1 {
 		asm.PhiloxBlocks(words, stream, first*uint64(len(words)/4))
 		x := batch[:n]
@@ -186,7 +186,7 @@ func (s *Sum) Draw(batch []byte, stream *rng.Counter, first uint64) {
 			e := &s.order[k]
 			s.weigh(&w, e, x)
 			q := s.target.States[e.site]
-			var thresholds [MostStates]uint32
+			var thresholds [MaxStates]uint32
 			setThresholds(thresholds[:q-1], w[:q])
 			x[e.site] = drawState(thresholds[:q-1], words[k])
 		}

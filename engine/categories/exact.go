@@ -4,15 +4,15 @@ import (
 	"math"
 )
 
-// MostConfigurations is the largest number of configurations that are listed.
-const MostConfigurations = 1 << 20
+// MaxConfigurations is the largest number of configurations that are listed.
+const MaxConfigurations = 1 << 20
 
-// Configurations returns the number of configurations, MostConfigurations + 1 if there are more.
+// Configurations returns the number of configurations, MaxConfigurations + 1 if there are more.
 func (t *Target) Configurations() (count int) {
 	count = 1
 	for _, q := range t.States {
-		if count *= q; count > MostConfigurations {
-			return MostConfigurations + 1
+		if count *= q; count > MaxConfigurations {
+			return MaxConfigurations + 1
 		}
 	}
 	return count

@@ -199,7 +199,7 @@ func (l *law) setBeta(beta float64) {
 
 // fill computes a table.
 func (l *law) fill(t *table) {
-	var w [MostStates]float64
+	var w [MaxStates]float64
 	s, q := t.star, t.star.centre.q
 	width := thresholdCount(q)
 	x := make([]byte, len(s.around))
@@ -220,7 +220,7 @@ func (l *law) fill(t *table) {
 // exact sites.
 func (l *law) addLogWeights(dst *[block]float64, scale float64, state []byte) {
 	var index [block]int32
-	var w [MostStates]float64
+	var w [MaxStates]float64
 	for k := range l.stars {
 		s := &l.stars[k]
 		if s.table >= 0 {

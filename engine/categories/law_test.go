@@ -225,7 +225,7 @@ func TestMetropolis(t *testing.T) {
 		require.Equal(t, 1<<24-1, m.MaxSteps())
 		at := c.target
 		at.Beta *= 0.5
-		n, q := at.N(), at.Most()
+		n, q := at.N(), at.MaxQ()
 		const steps, number, first = 40, 3, 5
 		state := make([]byte, n*block)
 		want := slices.Clone(state)
@@ -462,9 +462,9 @@ func TestArchitecture(t *testing.T) {
 		target     Target
 		side, most int
 	}{{potts, 0, 64}, {potts, 4, 56}, {tables, 0, 32}, {tables, 4, 24}, {circle, 4, 4}, {circle, 0, 8}} {
-		require.Equal(t, c.most, MostNeighbours(&c.target, c.side))
+		require.Equal(t, c.most, MaxNeighbours(&c.target, c.side))
 	}
-	require.Equal(t, []int{64, 8}, []int{MostHidden(0), MostHidden(4)})
+	require.Equal(t, []int{64, 8}, []int{MaxHidden(0), MaxHidden(4)})
 	_, err := NewModel(potts, Network{Neighbours: 2, Hidden: 65}, workers)
 	require.EqualError(t, err, "hidden: 65 is not between 1 and 64")
 

@@ -126,7 +126,7 @@ func (m *Moves) run(state []byte, first, steps int, stream *rng.Counter, k uint6
 func (m *Moves) propose(state []byte, kind, where, which, accept *[block]uint32, count *engine.Count) {
 	l := m.law
 	n := uint64(len(l.sites))
-	var w [MostStates]float64
+	var w [MaxStates]float64
 	count.Proposed += block
 	for b := range block {
 		if float64(kind[b])*0x1p-32 < m.relabel {
@@ -149,7 +149,7 @@ func (m *Moves) propose(state []byte, kind, where, which, accept *[block]uint32,
 // depend on distances, the circle is rotated and reflected or not.
 func (m *Moves) relabelStates(state []byte, b int, first, second uint32) {
 	l := m.law
-	q := uint64(l.target.Most())
+	q := uint64(l.target.MaxQ())
 	i, j := byte(uint64(first)*q>>32), byte(uint64(second)*(2*q)>>32)
 	for site := range l.sites {
 		x := &state[site*block+b]

@@ -45,9 +45,9 @@ func (c *coding) planes() int { return c.features * c.views }
 
 // write sets the bits of a site in a block's [planes][size] from the states of its samples.
 func (c *coding) write(bits []uint64, size, site int, x *[block]byte) {
-	var masks [MostStates]uint64 // of the samples in each state
+	var masks [MaxStates]uint64 // of the samples in each state
 	for b, s := range x {
-		masks[s&(MostStates-1)] |= 1 << b
+		masks[s&(MaxStates-1)] |= 1 << b
 	}
 	switch c.Code {
 	case Distance:
@@ -77,10 +77,10 @@ type Network struct {
 	Hidden int
 }
 
-// MostNeighbours returns the largest Neighbours of a network for a target.
-func MostNeighbours(t *Target, side int) int {
+// MaxNeighbours returns the largest Neighbours of a network for a target.
+func MaxNeighbours(t *Target, side int) int {
 	code, _ := t.Code()
-	c := newCoding(code, t.Most())
+	c := newCoding(code, t.MaxQ())
 	if side > 0 {
 		return hierarchy.NeighboursOf(c.maxInputs())
 	}
@@ -90,8 +90,8 @@ func MostNeighbours(t *Target, side int) int {
 // maxInputs returns the largest number of sites that a network can read.
 func (c *coding) maxInputs() int { return asm.BitInputs / c.features }
 
-// MostHidden returns the largest number of hidden units.
-func MostHidden(side int) int {
+// MaxHidden returns the largest number of hidden units.
+func MaxHidden(side int) int {
 	if side > 0 {
 		return hierarchy.MostHidden
 	}
@@ -104,7 +104,7 @@ func NewModel(t Target, n Network, workers *pool.Pool) (*Model, error) {
 		return nil, err
 	}
 	code, symmetric := t.Code()
-	m := &Model{target: t, coding: newCoding(code, t.Most()), symmetric: symmetric}
+	m := &Model{target: t, coding: newCoding(code, t.MaxQ()), symmetric: symmetric}
 	maxInputs := m.coding.maxInputs()
 	var layouts []hierarchy.Layout
 	var err error

@@ -81,7 +81,7 @@ func (r *room) pass(lo, hi int, random []hierarchy.Words) {
 	m := r.model
 	n, q, size := m.Sites(), r.States, r.Size
 	clear(r.LogQs[lo:hi])
-	var logits [MostStates][maxBlocks][block]float32
+	var logits [MaxStates][maxBlocks][block]float32
 	var norms [maxBlocks][block]float64 // products of softmax sums whose logarithms LogQs still lacks
 	for k := range norms {
 		for b := range norms[k] {
@@ -131,9 +131,9 @@ var _ sites.Room[byte] = (*room)(nil)
 // nil: then it keeps the states that are there. ln p of a state is what it adds to logq, less the
 // logarithm of the factor by which it multiplies norm. It sets residual, unless that is nil, to the
 // derivatives of ln p with respect to the logits.
-func choose(x *[block]byte, logq, norm *[block]float64, residual [][block]float32, logits *[MostStates][maxBlocks][block]float32, q, k int, words *[block]uint32) {
+func choose(x *[block]byte, logq, norm *[block]float64, residual [][block]float32, logits *[MaxStates][maxBlocks][block]float32, q, k int, words *[block]uint32) {
 	var largest, sum [block]float32
-	var e [MostStates][block]float32
+	var e [MaxStates][block]float32
 	largest = logits[0][k]
 	for c := 1; c < q; c++ {
 		for b, l := range &logits[c][k] {
@@ -163,7 +163,7 @@ func choose(x *[block]byte, logq, norm *[block]float64, residual [][block]float3
 		}
 	}
 	for b, s := range x {
-		logq[b] += float64(logits[s&(MostStates-1)][k][b] - largest[b])
+		logq[b] += float64(logits[s&(MaxStates-1)][k][b] - largest[b])
 		norm[b] *= float64(sum[b])
 	}
 	for c := range residual {

@@ -22,7 +22,7 @@ func TestPieces(t *testing.T) {
 			blocks, at := of[0]+of[1], 0
 			require.Equal(t, []int{of[0], of[1], 4, blocks}, []int{b.Samples, b.Scored, b.Together, b.Blocks()})
 			r := b.Room.(*room)
-			require.Equal(t, []int{blocks * m.Sites() * 64, blocks, blocks, blocks * m.Learned() * c.Most()}, []int{len(r.state), len(r.LogQs), len(r.Rs), len(r.Residual)}, name)
+			require.Equal(t, []int{blocks * m.Sites() * 64, blocks, blocks, blocks * m.Learned() * c.MaxQ()}, []int{len(r.state), len(r.LogQs), len(r.Rs), len(r.Residual)}, name)
 			for i := range m.Units {
 				u := &m.Units[i]
 				require.Equal(t, at, u.Kernel)

@@ -31,7 +31,7 @@ func (t Bytes) MaxSamples() uint64 { return sites.MaxSamples }
 
 // Formats implements sites.States.
 func (t Bytes) Formats() []engine.Format {
-	n, q := t.N(), t.Most()
+	n, q := t.N(), t.MaxQ()
 	return []engine.Format{
 		{Name: "states", Descr: "'|i1'", Shape: t.Shape, RowBytes: n, Doc: fmt.Sprintf("states 0 … %d as int8", q-1) + t.Order},
 		{Name: "one_hot", Descr: "'|i1'", Shape: append(t.Shape[:len(t.Shape):len(t.Shape)], q), RowBytes: n * q,
@@ -41,7 +41,7 @@ func (t Bytes) Formats() []engine.Format {
 
 // Read implements sites.States.
 func (t Bytes) Read(format string, states []byte) ([]byte, error) {
-	n, q := t.N(), t.Most()
+	n, q := t.N(), t.MaxQ()
 	if format == "one_hot" {
 		packed := make([]byte, len(states)/q)
 		for i := range packed {
@@ -72,7 +72,7 @@ func (t Bytes) Write(dst []byte, format string, batch []byte) {
 	}
 	clear(dst)
 	for i, s := range batch {
-		dst[i*t.Most()+int(s)] = 1
+		dst[i*t.MaxQ()+int(s)] = 1
 	}
 }
 
@@ -100,8 +100,8 @@ func (t Bytes) Stir(batch []byte, c rng.Counter, first uint64) {
 	if !symmetric {
 		return
 	}
-	n, q := t.N(), t.Most()
-	words := make([]uint32, MostStates)
+	n, q := t.N(), t.MaxQ()
+	words := make([]uint32, MaxStates)
 	for i := range len(batch) / n {
 		asm.PhiloxBlocks(words, &c, (first+uint64(i))*uint64(len(words)/4))
 		labels := randomPermutation(q, words)
@@ -115,7 +115,7 @@ func (t Bytes) Stir(batch []byte, c rng.Counter, first uint64) {
 }
 
 // randomPermutation returns a permutation of q states (Fisher and Yates).
-func randomPermutation(q int, words []uint32) (labels [MostStates]byte) {
+func randomPermutation(q int, words []uint32) (labels [MaxStates]byte) {
 	for s := range q {
 		labels[s] = byte(s)
 	}
@@ -127,7 +127,7 @@ func randomPermutation(q int, words []uint32) (labels [MostStates]byte) {
 }
 
 // randomRotation returns a rotation of the circle of q states, or a reflection as likely.
-func randomRotation(q int, words []uint32) (labels [MostStates]byte) {
+func randomRotation(q int, words []uint32) (labels [MaxStates]byte) {
 	shift, reflect := int(uint64(words[0])*uint64(q)>>32), words[1]>>31 == 1
 	for s := range q {
 		labels[s] = byte((s + shift) % q)

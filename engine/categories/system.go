@@ -29,7 +29,7 @@ func NewSystem(m *Model, t *engine.Training, b engine.Balancing, c *spins.Transi
 // parameters.
 func Demands(t *engine.Training, b engine.Balancing, target *Target, params float64) []engine.Demand {
 	code, _ := target.Code()
-	c := newCoding(code, target.Most())
+	c := newCoding(code, target.MaxQ())
 	moved := math.Ceil((1-b.Partners)*float64(t.Batch)/block+0.5) * block
 	// The state of each site, the bits that networks read, and the derivatives of the logits.
 	bytes := (float64(t.Batch) + moved + samplerBlocks*block) * float64(target.N()) * (1 + float64(c.planes())/8 + 4*float64(c.q))
@@ -51,7 +51,7 @@ func (m *Model) learned64(params []float64, x []byte) (logq float64) {
 	for i := range m.Units {
 		u := &m.Units[i]
 		for s, site := range u.Sites {
-			var logits [MostStates]float64
+			var logits [MaxStates]float64
 			var sum float64
 			for c := range m.states(u) {
 				inputs := u.InputsOf(c, s)

@@ -9,17 +9,17 @@ import (
 	"github.com/revgen/revgen/internal/number"
 )
 
-// MostStates is the largest number of states of a site.
-const MostStates = 16
+// MaxStates is the largest number of states of a site.
+const MaxStates = 16
 
-// MostSites is the largest number of sites.
-const MostSites = 1 << 15
+// MaxSites is the largest number of sites.
+const MaxSites = 1 << 15
 
 // A Target is the law e^(−βE)/Z of sites of a few states, numbered from 0:
 //
 //	E(s) = Σ_pairs e(s_i, s_j) + Σ_i f_i(s_i) + offset.
 type Target struct {
-	States []int // number of states of each site, 2 to MostStates
+	States []int // number of states of each site, 2 to MaxStates
 	Pairs  []Pair
 	Fields [][]float64 // f_i of each site, [sites][states]; nil for no field, for all sites or one
 	Offset float64
@@ -84,12 +84,12 @@ func Lattice(l int, energy []float64) (pairs []Pair) {
 // Validate reports the first value that cannot be used.
 func (t *Target) Validate() error {
 	n := len(t.States)
-	if n == 0 || n > MostSites {
-		return fmt.Errorf("states: there are %d sites, not 1 to %d", n, MostSites)
+	if n == 0 || n > MaxSites {
+		return fmt.Errorf("states: there are %d sites, not 1 to %d", n, MaxSites)
 	}
 	for i, q := range t.States {
-		if q < 2 || q > MostStates {
-			return fmt.Errorf("states: site %d has %d, not 2 to %d", i, q, MostStates)
+		if q < 2 || q > MaxStates {
+			return fmt.Errorf("states: site %d has %d, not 2 to %d", i, q, MaxStates)
 		}
 	}
 	reach := make([]float64, n) // bounds the energy differences of a site's states
@@ -154,8 +154,8 @@ func extremes(x []float64) (low, high float64, err error) {
 // N returns the number of sites.
 func (t *Target) N() int { return len(t.States) }
 
-// Most returns the largest number of states of a site.
-func (t *Target) Most() int { return slices.Max(t.States) }
+// MaxQ returns the largest number of states of a site.
+func (t *Target) MaxQ() int { return slices.Max(t.States) }
 
 // Energy returns E of a configuration, one state a site.
 func (t *Target) Energy(s []byte) float64 {

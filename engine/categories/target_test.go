@@ -22,8 +22,8 @@ func TestValidate(t *testing.T) {
 	}{
 		{func(*Target) {}, ""},
 		{func(t *Target) { *t = Target{} }, "states: there are 0 sites, not 1 to 32768"},
-		{func(t *Target) { *t = Target{States: Uniform(MostSites, 2)} }, ""},
-		{func(t *Target) { *t = Target{States: Uniform(MostSites+1, 2)} }, "states: there are 32769 sites, not 1 to 32768"},
+		{func(t *Target) { *t = Target{States: Uniform(MaxSites, 2)} }, ""},
+		{func(t *Target) { *t = Target{States: Uniform(MaxSites+1, 2)} }, "states: there are 32769 sites, not 1 to 32768"},
 		{func(t *Target) { *t = Target{States: []int{2, 16}} }, ""},
 		{func(t *Target) { *t = Target{States: []int{2, 17}} }, "states: site 1 has 17, not 2 to 16"},
 		{func(t *Target) { *t = Target{States: []int{1, 2}} }, "states: site 0 has 1, not 2 to 16"},
@@ -91,7 +91,7 @@ func TestCode(t *testing.T) {
 		require.Equal(t, c.code, code, "%v", c)
 		require.Equal(t, c.even, even, "%v", c)
 	}
-	require.Equal(t, 4, (&Target{States: []int{2, 4, 3}}).Most())
+	require.Equal(t, 4, (&Target{States: []int{2, 4, 3}}).MaxQ())
 }
 
 // TestBits: the bits of a site are what they are by definition.
@@ -215,9 +215,9 @@ func TestConfigurations(t *testing.T) {
 		count++
 	})
 	require.Equal(t, 24, count)
-	require.Equal(t, MostConfigurations, (&Target{States: Uniform(20, 2)}).Configurations())
-	require.Equal(t, MostConfigurations+1, (&Target{States: append(Uniform(19, 2), 3)}).Configurations())
-	require.Equal(t, MostConfigurations+1, (&Target{States: Uniform(MostSites, 16)}).Configurations())
+	require.Equal(t, MaxConfigurations, (&Target{States: Uniform(20, 2)}).Configurations())
+	require.Equal(t, MaxConfigurations+1, (&Target{States: append(Uniform(19, 2), 3)}).Configurations())
+	require.Equal(t, MaxConfigurations+1, (&Target{States: Uniform(MaxSites, 16)}).Configurations())
 }
 
 // TestSummable: the limits of sums site by site, and what is said beyond them.

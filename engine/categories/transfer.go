@@ -55,7 +55,7 @@ func NewRows(l, q int, energy, field []float64, beta float64) (*Rows, error) {
 // for each site of a row, in which the site of the next row replaces it.
 func (r *Rows) Times(matrix []float64) []float64 {
 	matrix = slices.Clone(matrix)
-	var old [MostStates]float64 // entries of the states of one site
+	var old [MaxStates]float64 // entries of the states of one site
 	for v := range slices.Chunk(matrix, len(r.row)) {
 		for stride := 1; stride < len(v); stride *= r.q {
 			for base := 0; base < len(v); base += stride * r.q {

@@ -171,11 +171,11 @@ func (t *TargetConfig) law() (*categories.Target, error) {
 		}
 		n = t.L * t.L
 	}
-	if err := conf.Between("q", t.Q, 2, categories.MostStates); err != nil {
+	if err := conf.Between("q", t.Q, 2, categories.MaxStates); err != nil {
 		return nil, err
 	}
-	if n < 1 || n > categories.MostSites {
-		return nil, fmt.Errorf("sites: %d is not between 1 and %d; a target is a lattice, --set target.l=16, or a file, --set target.file=graph.json", n, categories.MostSites)
+	if n < 1 || n > categories.MaxSites {
+		return nil, fmt.Errorf("sites: %d is not between 1 and %d; a target is a lattice, --set target.l=16, or a file, --set target.file=graph.json", n, categories.MaxSites)
 	}
 	law := &categories.Target{States: categories.Uniform(n, t.Q), Offset: t.Offset, Beta: t.Beta}
 	if t.States != nil {
@@ -347,8 +347,8 @@ func (c *Config) Validate() error {
 		minNeighbours = hierarchy.LeastNeighbours
 	}
 	if err := conf.First(
-		conf.Between("generator.neighbours", c.Generator.Neighbours, minNeighbours, categories.MostNeighbours(law, t.side())),
-		conf.Between("generator.units", c.Generator.Units, 1, categories.MostHidden(t.side())),
+		conf.Between("generator.neighbours", c.Generator.Neighbours, minNeighbours, categories.MaxNeighbours(law, t.side())),
+		conf.Between("generator.units", c.Generator.Units, 1, categories.MaxHidden(t.side())),
 		hierarchy.Validate(&c.Training, c.Loss.Balancing)); err != nil {
 		return err
 	}
@@ -365,7 +365,7 @@ func (c *Config) Demands() []engine.Demand {
 		return c.perceptron().Demands(categories.OneHot{Target: law}.Spins())
 	}
 	n := float64(law.N())
-	params := n * float64((c.Generator.Neighbours+2)*c.Generator.Units) * float64(law.Most())
+	params := n * float64((c.Generator.Neighbours+2)*c.Generator.Units) * float64(law.MaxQ())
 	return append(categories.Demands(&c.Training, c.Loss.Balancing, law, math.Min(params, 1<<40)),
 		engine.Demand{Key: "target.sites", Bytes: n * (1 << 12)})
 }

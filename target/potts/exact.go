@@ -27,7 +27,7 @@ type reference struct {
 
 // describeReference says where the values of a target's reference come from.
 func describeReference(law *categories.Target) string {
-	if law.Configurations() <= categories.MostConfigurations {
+	if law.Configurations() <= categories.MaxConfigurations {
 		return fmt.Sprintf("the sum over all %d configurations", law.Configurations())
 	}
 	if categories.Summable(law) {
@@ -48,7 +48,7 @@ func (s *evaluator) reference(ctx context.Context) (*reference, error) {
 const groupCount = 64
 
 func (s *evaluator) newReference(ctx context.Context) (*reference, error) {
-	if s.law.Configurations() <= categories.MostConfigurations {
+	if s.law.Configurations() <= categories.MaxConfigurations {
 		logZ, p := s.law.Enumerate()
 		sums := s.observables.newSums()
 		s.law.Each(func(k int, c []byte) { sums.add(s.observables, c, p[k]) })

@@ -28,7 +28,7 @@ type observables struct {
 }
 
 func newObservables(law *categories.Target, model string) *observables {
-	o := &observables{law: law, q: law.Most(), model: model}
+	o := &observables{law: law, q: law.MaxQ(), model: model}
 	for k := 0; k < len(law.Pairs); k += (len(law.Pairs)-1)/maxObserved + 1 {
 		o.pairs = append(o.pairs, k)
 	}
@@ -64,7 +64,7 @@ func (o *observables) occupied(s []byte, k int) float64 {
 // order returns the order parameter. For a Potts model it is (q·max − 1)/(q − 1), where max is the
 // share of the most frequent state; for a clock model |Σ e^(2πis/q)|/n.
 func (o *observables) order(s []byte) float64 {
-	var counts [categories.MostStates]float64
+	var counts [categories.MaxStates]float64
 	for _, x := range s {
 		counts[x]++
 	}

@@ -91,7 +91,7 @@ func (c *Config) recipe(law *categories.Target) {
 			c.Generator.Neighbours = 16
 		}
 	}
-	c.Generator.Neighbours = min(c.Generator.Neighbours, categories.MostNeighbours(law, side))
+	c.Generator.Neighbours = min(c.Generator.Neighbours, categories.MaxNeighbours(law, side))
 	if quick {
 		h.Steps /= 3
 	}
