@@ -29,10 +29,10 @@ type chainAverages struct {
 	drift       float64            // change of the energy between the runs' halves, in standard errors
 }
 
-// Replicas start aligned and take chainBurn·L² sweeps. Then they are measured every L²/8 sweeps:
-// as often as measuringFlips allow, but minMeasurements to maxMeasurements times. On lattices
-// larger than maxChainSide they take fewer sweeps, as many as burnFlips allow but at least minBurn,
-// and minMeasurements in the time of as many sweeps.
+// Replicas start aligned and take chainBurn·L² sweeps. Then they are measured every L²/8 sweeps, as
+// often as measuringFlips allow, but minMeasurements to maxMeasurements times. On lattices larger
+// than maxChainSide, burnFlips bound the sweeps before the first measurement, of which there are at
+// least minBurn; minMeasurements share at most about as many sweeps.
 const (
 	maxChainSide    = 32
 	chainBlocks     = 2

@@ -91,7 +91,7 @@ func countStates(l int) []uint64 {
 	n := l * l
 	total := make([]uint64, (n+1)*(n+1))
 	g := newGrowth(l)
-	for first, size := range categories.Orbits(l, 2, true, true) {
+	for first, size := range categories.Orbits(l, 2, true, true) { // under rotations, reflections and the flip
 		if size > 0 {
 			half := uint64(size / 2)
 			g.count(first, func(up, pairs int, c uint64) {

@@ -17,7 +17,7 @@ func (r *reference) correlationLaw(generated *tally, n float64) stat.Null {
 	covariance := mat.NewSymDense(distances, nil)
 	for i := range distances {
 		for j := range i + 1 {
-			covariance.SetSym(i, j, generated.products[i*distances+j]/n-generated.correlation[i]/n*generated.correlation[j]/n)
+			covariance.SetSym(i, j, generated.covariance(i, j, n))
 		}
 	}
 	deviations := make([]float64, distances)

@@ -41,6 +41,7 @@ func newTally(model bitspin.Model) *tally {
 	return t
 }
 
+// count adds the samples of a batch.
 func (t *tally) count(batch []uint64) {
 	model := t.joint.model
 	for ; len(batch) > 0; batch = batch[model.Words:] {
@@ -58,6 +59,11 @@ func (t *tally) count(batch []uint64) {
 			}
 		}
 	}
+}
+
+// covariance returns the covariance of G(i+1) and G(j+1) of n samples.
+func (t *tally) covariance(i, j int, n float64) float64 {
+	return t.products[i*len(t.correlation)+j]/n - t.correlation[i]/n*t.correlation[j]/n
 }
 
 // Evaluate draws samples and compares them with the reference (newReference). If the generator
@@ -169,8 +175,7 @@ func (r *reference) compareCorrelations(generated *tally, samples int) measure.M
 	var variance float64
 	for i := range sign {
 		for j := range sign {
-			covariance := generated.products[i*distances+j]/n - generated.correlation[i]/n*generated.correlation[j]/n
-			variance += sign[i] * sign[j] * covariance
+			variance += sign[i] * sign[j] * generated.covariance(i, j, n)
 		}
 	}
 	m.Generated = m.Error
@@ -221,7 +226,7 @@ func (r *reference) collapse(generated *jointLaw) []string {
 	if math.Abs(gotPlus-wantPlus) > 0.2 {
 		warnings = append(warnings, fmt.Sprintf("one sector of the magnetisation prevails: P(M > 0) is %.3f where the target has %.3f", gotPlus, wantPlus))
 	}
-	const frozen = 0.99 // weight of the lowest energy in a target that is nearly all there itself
+	const frozen = 0.99 // a target with so much weight on its lowest energy is frozen itself
 	if wantGround < frozen && gotGround > 0.5*(1+wantGround) {
 		warnings = append(warnings, fmt.Sprintf("the generator has collapsed to its states of lowest energy: their weight is %.3f where the target has %.3f", gotGround, wantGround))
 	}

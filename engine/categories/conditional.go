@@ -134,15 +134,6 @@ type table struct {
 // thresholdCount returns the number of thresholds of an entry for q states.
 func thresholdCount(q int) int { return 1<<bits.Len(uint(q-1)) - 1 }
 
-// entries returns the number of entries.
-func (t *table) entries() (n int) {
-	n = 1
-	for _, q := range t.sizes {
-		n *= q
-	}
-	return n
-}
-
 // indices sets the samples' entries. They fit 16 bits, so that two words sum up those of eight
 // samples.
 func (t *table) indices(index *[block]int32, state []byte, sites []int32) {

@@ -101,19 +101,16 @@ func NewSum(ctx context.Context, t *Target) (*Sum, error) {
 	if err != nil {
 		return nil, err
 	}
-	near := t.neighbours()
+	neighbours := t.neighbours()
 	s := &Sum{target: t}
 	for _, row := range order {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		e := elimination{site: row[0], neighbours: row[1:]}
-		if t.Fields != nil {
-			e.field = t.Fields[e.site]
-		}
+		e := elimination{site: row[0], neighbours: row[1:], field: t.field(row[0])}
 		var surrounding Target // of the neighbours alone
 		for _, j := range e.neighbours {
-			e.pairs = append(e.pairs, energyTo(near[e.site], j))
+			e.pairs = append(e.pairs, energyTo(neighbours[e.site], j))
 			surrounding.States = append(surrounding.States, t.States[j])
 		}
 		for k := range s.order {

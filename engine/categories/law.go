@@ -38,27 +38,21 @@ type fieldTerm struct {
 // newLaw compiles a target. If learned is nil, there are no stars.
 func newLaw(t *Target, learned []bool) (*law, error) {
 	l := &law{target: t, factors: factors{beta: math.NaN()}}
-	near := t.neighbours()
-	field := func(i int) []float64 {
-		if t.Fields == nil {
-			return nil
-		}
-		return t.Fields[i]
-	}
+	neighbours := t.neighbours()
 	// given returns the law of site i given those neighbours that are wanted.
 	given := func(i int, wanted func(j int) bool) conditional {
 		c := conditional{site: i, q: t.States[i], field: -1}
-		if f := field(i); f != nil {
+		if f := t.field(i); f != nil {
 			c.field = l.addFactor(f, f[0])
 		}
-		for _, n := range near[i] {
+		for _, n := range neighbours[i] {
 			if wanted(n.site) {
 				c.neighbours, c.pairs = append(c.neighbours, int32(n.site)), append(c.pairs, l.pairFactor(n.energy))
 			}
 		}
 		return c
 	}
-	for i := range near {
+	for i := range neighbours {
 		c := given(i, func(int) bool { return true })
 		l.sites = append(l.sites, star{centre: c, around: c.neighbours})
 	}
@@ -66,7 +60,7 @@ func newLaw(t *Target, learned []bool) (*law, error) {
 		l.addTables()
 		return l, nil
 	}
-	for i, list := range near {
+	for i, list := range neighbours {
 		if !learned[i] {
 			continue
 		}
@@ -75,11 +69,11 @@ func newLaw(t *Target, learned []bool) (*law, error) {
 				l.pairs = append(l.pairs, pairTerm{i: n.site, j: i, q: t.States[i], energy: n.energy})
 			}
 		}
-		if f := field(i); f != nil {
+		if f := t.field(i); f != nil {
 			l.fields = append(l.fields, fieldTerm{i, f})
 		}
 	}
-	stars, err := hierarchy.Stars(lists.Map(near, func(list []neighbour) []int32 {
+	stars, err := hierarchy.Stars(lists.Map(neighbours, func(list []neighbour) []int32 {
 		return lists.Map(list, func(n neighbour) int32 { return int32(n.site) })
 	}), learned)
 	if err != nil {
@@ -89,7 +83,7 @@ func newLaw(t *Target, learned []bool) (*law, error) {
 	for _, group := range stars {
 		s := star{centre: given(group.Centre, isLearned), around: group.Around, needsW: true}
 		for _, j := range group.Leaves {
-			s.leaves = append(s.leaves, leaf{given(j, isLearned), l.pairFactor(energyTo(near[j], group.Centre))})
+			s.leaves = append(s.leaves, leaf{given(j, isLearned), l.pairFactor(energyTo(neighbours[j], group.Centre))})
 			l.lastExact = append(l.lastExact, j)
 		}
 		if group.Leaves == nil {
@@ -204,7 +198,7 @@ func (l *law) fill(t *table) {
 	width := thresholdCount(q)
 	x := make([]byte, len(s.around))
 	stateOf := func(site int32) byte { return x[slices.Index(s.around, site)] }
-	for n := range t.entries() {
+	for n := range len(t.thresholds) / width {
 		rest := n
 		for j, size := range t.sizes {
 			x[j], rest = byte(rest%size), rest/size

@@ -154,6 +154,14 @@ func extremes(x []float64) (low, high float64, err error) {
 // N returns the number of sites.
 func (t *Target) N() int { return len(t.States) }
 
+// field returns f_i, nil for none.
+func (t *Target) field(i int) []float64 {
+	if t.Fields == nil {
+		return nil
+	}
+	return t.Fields[i]
+}
+
 // MaxQ returns the largest number of states of a site.
 func (t *Target) MaxQ() int { return slices.Max(t.States) }
 
@@ -196,11 +204,8 @@ func (t *Target) Code() (code Code, symmetric bool) {
 	q := t.States[0]
 	symmetric = true
 	for i, s := range t.States {
-		symmetric = symmetric && s == q
-		if t.Fields != nil && t.Fields[i] != nil {
-			low, high, _ := extremes(t.Fields[i])
-			symmetric = symmetric && low == high
-		}
+		low, high, _ := extremes(t.field(i))
+		symmetric = symmetric && s == q && low == high
 	}
 	codes := map[*float64]Code{} // by the first entry of the energies
 	for i := range t.Pairs {
