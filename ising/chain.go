@@ -24,7 +24,7 @@ type chainAverages struct {
 	joint       *jointLaw
 	observables [4]measure.Estimate
 	bonds       []measure.Estimate // probability of each bond sum, by (2N − B)/4; nil beyond maxChainSide
-	correlation []estimate         // G(r) = ⟨s_i s_{i+r}⟩ along the axes, r = 1, 2, …; nil likewise
+	correlation []estimate         // G(r) = ⟨s_i s_{i+r}⟩ along the axes, r = 1, 2, …; nil beyond maxChainSide
 	energyError float64            // distance from ⟨E⟩ where that is given, in standard errors
 	drift       float64            // change of the energy between the runs' halves, in standard errors
 }
@@ -47,7 +47,7 @@ const (
 	minBurn        = 600
 )
 
-// schedule returns the number of sweeps before the first measurement, of those between two
+// schedule returns the number of sweeps before the first measurement, the number between two
 // measurements, and the number of measurements.
 func schedule(model bitspin.Model) (burn, between, measurements int) {
 	burn, between = chainBurn*model.N, max(1, model.N/8)

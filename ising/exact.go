@@ -19,8 +19,8 @@ type reference struct {
 	known       [4]bool   // which observables have values
 	observables [4]estimate
 	states      []float64           // π of every configuration, nil beyond maxListedSide
-	bonds       []measure.Estimate  // probabilities of the bond sums, by (2N − B)/4; nil where the table has no row for them
-	correlation []estimate          // G(r) at r = 1, 2, …; nil likewise
+	bonds       []measure.Estimate  // probabilities of the bond sums, by (2N − B)/4; nil if the table has no row for them
+	correlation []estimate          // G(r) at r = 1, 2, …; nil if the table has no row for it
 	label       string              // where the values come from: "exact" or "heat bath"
 	paper       map[string]*float64 // errors in the paper's table, by metric
 	warnings    []string

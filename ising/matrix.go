@@ -73,8 +73,8 @@ func NewSweepMatrix(t Target) (*TransitionMatrix, error) {
 				row := m.Row(s)
 				for up := range row {
 					if down := up &^ (1 << site); down < up {
-						both, odds := row[up]+row[down], math.Exp(t.Beta*(energy[up]-energy[down]))
-						row[up], row[down] = both/(1+odds), both/(1+1/odds)
+						sum, odds := row[up]+row[down], math.Exp(t.Beta*(energy[up]-energy[down]))
+						row[up], row[down] = sum/(1+odds), sum/(1+1/odds)
 					}
 				}
 			}

@@ -24,7 +24,7 @@ type tally struct {
 	joint       *jointLaw
 	states      []float64 // counts of configurations, nil beyond maxListedSide
 	correlation []float64 // Σ G(r), nil where G has no reference
-	products    []float64 // Σ G(r) G(r′), [r][r′], nil likewise
+	products    []float64 // Σ G(r) G(r′), [r][r′], nil where correlation is
 	g           []float64 // G(r) of one sample
 	rows        []uint32  // scratch of axialCorrelations
 }

@@ -102,8 +102,8 @@ func (c *Config) Predecessor() engine.Config {
 	p := *c
 	p.Target.L /= 2
 	p.recipe(c.Preset == "quick")
-	from := p.Generator.From // by the recipe for half the side
+	start := p.Generator.From // by the recipe for half the side
 	p.Generator, p.Loss = c.Generator, c.Loss
-	p.Generator.From = from
+	p.Generator.From = start
 	return &p
 }

@@ -113,9 +113,9 @@ func (s *evaluator) countStates(ctx context.Context, counts []int, params []floa
 
 const unitRoundoff = 0x1p-53
 
-// secondEigenvalue returns the second largest magnitude of the eigenvalues of a
-// chain in detailed balance with some π: those of D^½PD^−½ with D = diag π, which
-// is symmetric, and whose entries √(P(s, s′) P(s′, s)) do not need π.
+// secondEigenvalue returns the second largest magnitude of the eigenvalues of a chain in detailed
+// balance with some π. D^½PD^−½ with D = diag π has the same eigenvalues and is symmetric. Its
+// entries √(P(s, s′) P(s′, s)) do not need π.
 func (m *TransitionMatrix) secondEigenvalue() float64 {
 	a := mat.NewSymDense(m.States, nil)
 	for s := range m.States {

@@ -121,8 +121,8 @@ func drawState(thresholds []uint32, word uint32) (s byte) {
 	return s
 }
 
-// A table holds a star's thresholds and ln W for all states x of the sites that it touches. Entry
-// Σ_j x_j strides_j is that of x.
+// A table holds a star's thresholds and ln W for all states x of the sites that it touches, which have
+// entry Σ_j x_j strides_j.
 type table struct {
 	star       *star // one of the stars that share the table
 	sizes      []int // number of states of each site

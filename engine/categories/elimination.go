@@ -30,7 +30,7 @@ type Sum struct {
 type elimination struct {
 	site       int
 	neighbours []int       // sites that remain and that the sum depends on
-	pairs      [][]float64 // energies of the pairs with them, nil for those that are no pair
+	pairs      [][]float64 // energies of the pairs with them, nil where there is no pair
 	field      []float64
 	inputs     []int     // earlier eliminations whose tables depend on the site
 	table      []float64 // by the number of the neighbours' configuration

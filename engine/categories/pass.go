@@ -88,7 +88,7 @@ func (r *room) pass(lo, hi int, random []hierarchy.Words) {
 			norms[k][b] = 1
 		}
 	}
-	blocks, at := hi-lo, 0
+	blocks, done := hi-lo, 0 // learned sites so far
 	for i := range m.Units {
 		u := &m.Units[i]
 		states := m.states(u)
@@ -104,12 +104,12 @@ func (r *room) pass(lo, hi int, random []hierarchy.Words) {
 				}
 				var residual [][block]float32
 				if r.Residual != nil {
-					residual = r.Residual[((lo+k)*m.Learned()+at)*q:][:states]
+					residual = r.Residual[((lo+k)*m.Learned()+done)*q:][:states]
 				}
 				choose(x, &r.LogQs[lo+k], &norms[k], residual, &logits, states, k, word)
 				m.coding.write(r.Bits[(lo+k)*size:][:size], n+1, int(site), x)
 			}
-			if at++; at%100 == 0 || at == m.Learned() { // a product of 100 norms, each at most 16, does not overflow
+			if done++; done%100 == 0 || done == m.Learned() { // a product of 100 norms, each at most 16, does not overflow
 				for k := range blocks {
 					for b, norm := range norms[k] {
 						r.LogQs[lo+k][b] -= math.Log(norm)
@@ -150,7 +150,7 @@ func choose(x *[block]byte, logq, norm *[block]float64, residual [][block]float3
 		}
 	}
 	if words != nil {
-		var rest [block]float64 // of a uniform number times the sum; negative once the state is found
+		var rest [block]float64 // a uniform share of the sum, less the weights of states 0 … c: negative from the drawn state on
 		for b, w := range words {
 			rest[b] = float64(sum[b]) * (float64(w) * 0x1p-32)
 			x[b] = 0

@@ -222,16 +222,16 @@ func (t *Target) Code() (code Code, symmetric bool) {
 
 // codeOf returns the first code that the energies of q by r states are a function of.
 func codeOf(e []float64, q, r int) Code {
-	at := func(s, t int) float64 { return e[s*r+t] }
+	energy := func(s, t int) float64 { return e[s*r+t] }
 	same, distance := true, q == r
 	for s := range q {
 		for t := range r {
 			if s == t {
-				same = same && at(s, s) == at(0, 0)
+				same = same && energy(s, s) == energy(0, 0)
 			} else {
-				same = same && at(s, t) == at(0, 1)
+				same = same && energy(s, t) == energy(0, 1)
 			}
-			distance = distance && at(s, t) == at(0, min((s-t+q)%q, (t-s+q)%q))
+			distance = distance && energy(s, t) == energy(0, min((s-t+q)%q, (t-s+q)%q))
 		}
 	}
 	switch {
