@@ -14,7 +14,7 @@ import (
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/conf"
-	"github.com/revgen/revgen/internal/late"
+	"github.com/revgen/revgen/internal/ctxtest"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -258,7 +258,7 @@ func TestStopsAnywhere(t *testing.T) {
 		"a ranked estimate": {Methods{Method: "evolution", Evolution: Evolution{3, 1, "rank"}}, 6},
 	} {
 		for left := range c.asks + 1 {
-			ctx := late.After(t.Context(), left)
+			ctx := ctxtest.CancelAfter(t.Context(), left)
 			params, lately := start(), 0
 			s := New(c.m, Problem{
 				Params: params, Grad: make([]float32, testSize), Seed: testSeed, Workers: workers, EMA: 0.5,

@@ -13,7 +13,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
-	"github.com/revgen/revgen/internal/late"
+	"github.com/revgen/revgen/internal/ctxtest"
 	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/memory"
 	"github.com/revgen/revgen/internal/pool"
@@ -262,7 +262,7 @@ func TestStopsAnywhere(t *testing.T) {
 		}},
 	} {
 		for left := range c.asks + 1 {
-			ctx := late.After(t.Context(), left)
+			ctx := ctxtest.CancelAfter(t.Context(), left)
 			err := c.run(ctx)
 			asked, ended := ctx.Asked()
 			if left == c.asks {

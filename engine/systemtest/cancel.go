@@ -8,20 +8,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/internal/late"
+	"github.com/revgen/revgen/internal/ctxtest"
 )
 
 // EndsAnywhere requires that run returns its context's error, whenever that ends: at the first
 // and the last time that run asks for it, and at about between times in between.
 func EndsAnywhere(t *testing.T, name string, between int, run func(ctx context.Context) error) {
 	t.Helper()
-	never := late.After(t.Context(), math.MaxInt)
+	never := ctxtest.CancelAfter(t.Context(), math.MaxInt)
 	require.NoError(t, run(never), name)
 	asked, _ := never.Asked()
 	last := asked - 1
 	require.GreaterOrEqual(t, last, 0, name)
 	for k := 0; k <= last; k += max(1, min(last/between, last-k)) {
-		require.ErrorIs(t, run(late.After(t.Context(), k)), context.Canceled, "%s, asked %d times of %d", name, k, asked)
+		require.ErrorIs(t, run(ctxtest.CancelAfter(t.Context(), k)), context.Canceled, "%s, asked %d times of %d", name, k, asked)
 	}
 }
 

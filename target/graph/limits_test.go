@@ -14,7 +14,7 @@ import (
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/spins"
-	"github.com/revgen/revgen/internal/late"
+	"github.com/revgen/revgen/internal/ctxtest"
 	"github.com/revgen/revgen/internal/long"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -404,7 +404,7 @@ func TestReferencesFallBack(t *testing.T) {
 		beta float64
 	}{{glass(1, 3, 3, 3), 80}, {glass(1, 6, 6, 6), 0.1}} {
 		s := as[*hierarchical](t, configured(t, "quick", c.h, c.beta), workers)
-		_, err := s.newReference(late.After(context.Background(), 100))
+		_, err := s.newReference(ctxtest.CancelAfter(context.Background(), 100))
 		require.EqualError(t, err, "parallel tempering: context canceled")
 	}
 }
