@@ -1,4 +1,4 @@
-// Package cluster tells from the environment which of several processes this one
+// Package cluster finds in the environment which of several processes this one
 // is: a task of a Slurm step or array, or a rank that mpirun started.
 package cluster
 
@@ -7,37 +7,35 @@ import (
 	"strconv"
 )
 
-// A Part is number Index of Count processes that share a work.
+// A Part is number Index of Count processes that divide a work among them.
 type Part struct{ Index, Count int }
 
-// A step is what a launcher says of the processes that it starts side by side.
-type step struct{ launcher, rank, size string }
-
-// Slurm's own SLURM_NTASKS will not do: the batch shell has it, as rank 0, and is
-// no task.
-var steps = []step{
+// launchers have variables with the rank and the number of the processes that they start
+// together. Slurm's SLURM_NTASKS will not do for a number: the batch shell has it too, with rank 0,
+// and is no task.
+var launchers = []struct{ name, rank, size string }{
 	{"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
 	{"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},
 	{"mpiexec", "PMI_RANK", "PMI_SIZE"},
 }
 
-// Step returns the process's place among those that one launcher started side by
-// side, and the launcher's name; 0 of 1 and "" for a process that stands alone.
+// Step returns the process's part among those that one launcher started together, and the
+// launcher's name. For a process that stands alone it returns part 0 of 1 and "".
 func Step(getenv func(string) string) (p Part, launcher string, err error) {
-	for _, s := range steps {
-		if getenv(s.rank) == "" || getenv(s.size) == "" {
+	for _, l := range launchers {
+		if getenv(l.rank) == "" || getenv(l.size) == "" {
 			continue
 		}
-		p, err := part(getenv, s.rank, s.size)
+		p, err := part(getenv, l.rank, l.size)
 		if err != nil || p.Count > 1 {
-			return p, s.launcher, err
+			return p, l.name, err
 		}
 	}
 	return Part{0, 1}, "", nil
 }
 
-// Shard returns the process's place among all that share a work: the tasks of a
-// Slurm array, each of which may be a step of several.
+// Shard returns the process's part among all that divide a work: the tasks of a
+// Slurm array, each of which may be a step of several processes.
 func Shard(getenv func(string) string) (Part, error) {
 	p, _, err := Step(getenv)
 	if err != nil || getenv("SLURM_ARRAY_TASK_ID") == "" {
@@ -53,13 +51,15 @@ func Shard(getenv func(string) string) (Part, error) {
 			return Part{}, fmt.Errorf("%s=%q is no number", key, text)
 		}
 	}
-	if n[2] < 1 || (n[0]-n[1])%n[2] != 0 {
-		return Part{}, fmt.Errorf("task %d of the array that begins with %d is not one of every %d", n[0], n[1], n[2])
+	id, first, step, count := n[0], n[1], n[2], n[3]
+	if step < 1 || (id-first)%step != 0 {
+		return Part{}, fmt.Errorf("task %d of the array that begins with %d is not one of every %d", id, first, step)
 	}
-	array, err := Part{(n[0] - n[1]) / n[2], n[3]}.check("SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT")
+	array, err := Part{(id - first) / step, count}.check("SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT")
 	return Part{array.Index*p.Count + p.Index, array.Count * p.Count}, err
 }
 
+// part returns the part that two variables name.
 func part(getenv func(string) string, rank, size string) (p Part, err error) {
 	if p.Index, err = strconv.Atoi(getenv(rank)); err != nil {
 		return p, fmt.Errorf("%s=%q is no number", rank, getenv(rank))
@@ -70,7 +70,7 @@ func part(getenv func(string) string, rank, size string) (p Part, err error) {
 	return p.check(rank, size)
 }
 
-// check reports a part that does not exist: of an array with gaps, for one.
+// check reports a part that does not exist, as in an array with gaps.
 func (p Part) check(rank, size string) (Part, error) {
 	if p.Index < 0 || p.Index >= p.Count {
 		return p, fmt.Errorf("%s and %s: part %d does not exist among %d", rank, size, p.Index, p.Count)

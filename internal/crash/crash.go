@@ -1,6 +1,6 @@
-// Package crash makes a panic an error that says where it happened, wherever it
-// is caught in the end. A panic that nobody catches would end the process with the exit
-// code of wrong usage; one raised again on another goroutine would lose its place.
+// Package crash turns a panic into an error that says where it happened. A panic that
+// nobody catches would end the process with the exit code of wrong usage. One that is raised
+// again on another goroutine would lose its place.
 package crash
 
 import (
@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// A Panic is a mistake in the program, and not in its use.
+// A Panic is the error of a mistake in the program, not in its use.
 type Panic struct {
 	Value any
-	Place string // "engine/nn/mlp.go:36", within the module; "" where it cannot be told
+	Place string // within the module, like "engine/nn/mlp.go:36"; "" if unknown
 }
 
 func (p *Panic) Error() string {
@@ -23,7 +23,7 @@ func (p *Panic) Error() string {
 	return fmt.Sprintf("%v (%s)", p.Value, p.Place)
 }
 
-// Must returns a value where an error would be a mistake in the program: of arguments that
+// Must returns the value of a call whose error would be a mistake in the program, because its arguments
 // are constants, say.
 func Must[T any](value T, err error) T {
 	if err != nil {
@@ -42,8 +42,8 @@ func Catch(f func() error) (err error) {
 	return f()
 }
 
-// Recovered returns what recover did, with its place. It must be called in the
-// function that recovered. What has a place keeps it.
+// Recovered returns the panic with the value v of recover. It must be called in the function that
+// recovered. A Panic that is raised again keeps its place.
 func Recovered(v any) *Panic {
 	if p, ok := v.(*Panic); ok {
 		return p
@@ -51,10 +51,10 @@ func Recovered(v any) *Panic {
 	return &Panic{v, place()}
 }
 
-// module is that of this program.
+// module is the path of this module.
 const module = "github.com/revgen/revgen"
 
-// place is the innermost of the module's functions that panicked.
+// place returns the line of the innermost of the module's functions that panicked.
 func place() string {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(0, pcs)])
@@ -70,8 +70,8 @@ func place() string {
 	}
 }
 
-// folder returns that of the package of one of the module's functions, whose
-// name is like "github.com/revgen/revgen/engine/nn.(*MLP).Forward".
+// folder returns the folder of a function of the module, whose name is like
+// "github.com/revgen/revgen/engine/nn.(*MLP).Forward".
 func folder(function string) string {
 	slash := strings.LastIndexByte(function, '/') + 1
 	name, _, _ := strings.Cut(function[slash:], ".")

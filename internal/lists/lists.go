@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Range returns the numbers from low on that are less than high.
+// Range returns the numbers low … high−1.
 func Range[T int | uint64](low, high T) []T {
-	all := make([]T, high-low)
-	for i := range all {
-		all[i] = low + T(i)
+	numbers := make([]T, high-low)
+	for i := range numbers {
+		numbers[i] = low + T(i)
 	}
-	return all
+	return numbers
 }
 
-// Part returns items lo … hi−1, nil of nil.
+// Part returns items[lo:hi], or nil if items is nil.
 func Part[T any](items []T, lo, hi int) []T {
 	if items == nil {
 		return nil
@@ -24,7 +24,7 @@ func Part[T any](items []T, lo, hi int) []T {
 	return items[lo:hi]
 }
 
-// Column returns item i of each row of so many.
+// Column returns item i of each row of width items.
 func Column[T any](items []T, i, width int) []T {
 	column := make([]T, 0, len(items)/width)
 	for ; i < len(items); i += width {
@@ -33,22 +33,22 @@ func Column[T any](items []T, i, width int) []T {
 	return column
 }
 
-// Map returns what a function makes of each item.
-func Map[S, T any](items []S, of func(S) T) (all []T) {
+// Map returns f of each item.
+func Map[S, T any](items []S, f func(S) T) (results []T) {
 	for _, item := range items {
-		all = append(all, of(item))
+		results = append(results, f(item))
 	}
-	return all
+	return results
 }
 
-// Choose returns those of all that have the given names, all if there are none. The error
-// for a name that there is not has a verb for it and one for those that there are.
-func Choose[T any](all []T, names []string, nameOf func(T) string, unknown string) (chosen []T, err error) {
+// Choose returns the items with the given names, or all items if no names are given. unknown is the format
+// of the error for a name that no item has. Its verbs take that name and the names of all items.
+func Choose[T any](items []T, names []string, nameOf func(T) string, unknown string) (chosen []T, err error) {
 	var known []string
-	for _, one := range all {
-		known = append(known, nameOf(one))
-		if len(names) == 0 || slices.Contains(names, nameOf(one)) {
-			chosen = append(chosen, one)
+	for _, item := range items {
+		known = append(known, nameOf(item))
+		if len(names) == 0 || slices.Contains(names, nameOf(item)) {
+			chosen = append(chosen, item)
 		}
 	}
 	for _, name := range names {

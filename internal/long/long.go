@@ -1,7 +1,7 @@
-// Package long holds back tests that take long: laws of long trainings, many kills,
-// tables of the documentation. REVGEN_TEST_LONG=1 asks for them; any other number does so with
-// other random kills, damages and moments. REVGEN_TEST_TIMES=200 asks for so many of them.
-// With -short it holds back what takes some tenths of a second, too.
+// Package long skips tests that take long: laws of long trainings, many kills,
+// tables of the documentation. REVGEN_TEST_LONG=1 runs them. Any other number runs them with
+// other random kills, damages and moments. REVGEN_TEST_TIMES=200 sets how many of these there are.
+// With -short it also skips tests that take some tenths of a second.
 package long
 
 import (
@@ -14,7 +14,7 @@ import (
 // Tests reports whether long tests are asked for.
 func Tests() bool { return os.Getenv("REVGEN_TEST_LONG") != "" }
 
-// Only skips a test unless long ones are asked for.
+// Only skips a test unless long tests are asked for.
 func Only(t testing.TB) {
 	t.Helper()
 	if !Tests() {
@@ -22,9 +22,9 @@ func Only(t testing.TB) {
 	}
 }
 
-// SkipShort skips a test of some tenths of a second under -short, but not where -short is to
-// keep what kernels take part in (REVGEN_TEST_KERNELS=1): on other kernel paths, architectures
-// and under the race detector.
+// SkipShort skips a test of some tenths of a second under -short, unless REVGEN_TEST_KERNELS=1 keeps
+// all tests in which kernels take part: on other kernel paths and architectures, and under the race
+// detector.
 func SkipShort(t testing.TB) {
 	t.Helper()
 	if testing.Short() && os.Getenv("REVGEN_TEST_KERNELS") == "" {
@@ -40,7 +40,7 @@ func Or[T any](ordinary, long T) T {
 	return ordinary
 }
 
-// Times is Or for how often a random test tries; REVGEN_TEST_TIMES says otherwise.
+// Times is Or for the number of a random test's tries, unless REVGEN_TEST_TIMES sets it.
 func Times(ordinary, long int) int {
 	if times, err := strconv.Atoi(os.Getenv("REVGEN_TEST_TIMES")); err == nil {
 		return times
@@ -48,7 +48,7 @@ func Times(ordinary, long int) int {
 	return Or(ordinary, long)
 }
 
-// Rand draws what random tests do, otherwise for each value of REVGEN_TEST_LONG.
+// Rand returns the generator for random tests, another one for each value of REVGEN_TEST_LONG.
 func Rand() *rand.Rand {
 	seed, _ := strconv.ParseUint(os.Getenv("REVGEN_TEST_LONG"), 10, 64)
 	return rand.New(rand.NewPCG(seed, 2))

@@ -1,4 +1,4 @@
-// Package memory knows how much memory there is.
+// Package memory says how much memory a process may use.
 package memory
 
 import (
@@ -13,17 +13,16 @@ import (
 // Unknown is the limit where the machine does not say what it has.
 const Unknown = 64 << 30
 
-// Limit returns the bytes that the process may use: the machine's memory or, if
-// that is less, its control group's limit or what is left of its address space. Tests
-// replace it.
+// Limit returns the bytes that the process may use: the least of the machine's memory, its control
+// group's limit, and what is left of its address space. Tests replace it.
 var Limit = sync.OnceValue(func() float64 {
 	limit := float64(Unknown)
 	if total, ok := total(read("/proc/meminfo")); ok {
 		limit = total
 	}
 	for _, file := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
-		if most, err := strconv.ParseFloat(strings.TrimSpace(read(file)), 64); err == nil && most > 0 { // or "max"
-			limit = min(limit, most)
+		if bytes, err := strconv.ParseFloat(strings.TrimSpace(read(file)), 64); err == nil && bytes > 0 { // not "max"
+			limit = min(limit, bytes)
 		}
 	}
 	if space, ok := Space(); ok {
@@ -32,8 +31,8 @@ var Limit = sync.OnceValue(func() float64 {
 	return limit
 })
 
-// Space returns the bytes that a limit of the address space (ulimit -v) leaves the process; ok
-// is false if there is no limit.
+// Space returns the bytes that a limit of the address space (ulimit -v) leaves the process. ok is
+// false if there is no limit.
 func Space() (bytes float64, ok bool) {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_AS, &limit); err != nil || limit.Cur == unix.RLIM_INFINITY {
@@ -46,13 +45,13 @@ func Space() (bytes float64, ok bool) {
 	return max(0, float64(limit.Cur)-pages*float64(os.Getpagesize())), true
 }
 
-// read returns what a file holds, nothing if it cannot be read.
+// read returns the text of a file, or nothing if it cannot be read.
 func read(path string) string {
 	text, _ := os.ReadFile(path)
 	return string(text)
 }
 
-// total returns the machine's memory as /proc/meminfo has it.
+// total returns the machine's memory from the text of /proc/meminfo.
 func total(meminfo string) (bytes float64, ok bool) {
 	_, rest, _ := strings.Cut(meminfo, "MemTotal:")
 	fields := strings.Fields(rest)

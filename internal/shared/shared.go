@@ -8,13 +8,13 @@ import (
 	"sync"
 )
 
-// A Cache keeps the values of the keys that were asked for last. Its zero value is
-// empty and keeps eight. Values are computed once, by the first who asks; others wait for them.
-// They belong to everyone who has got them and must not be changed.
+// A Cache keeps the values of the keys that were asked for last. Its zero value is empty. The first
+// caller who asks for a key computes its value, and others wait for it. Callers share values and must
+// not change them.
 type Cache[K comparable, V any] struct {
 	Most  int // values to keep; 0 means eight
 	mutex sync.Mutex
-	kept  []*entry[K, V] // the one asked for last is the last
+	kept  []*entry[K, V] // in the order in which they were last asked for
 }
 
 type entry[K comparable, V any] struct {
@@ -22,14 +22,14 @@ type entry[K comparable, V any] struct {
 	value func() V
 }
 
-// Get returns the value of a key, by compute if it is not kept. If compute panics, it
-// does so for everyone who asks, until the key has fallen out.
+// Get returns the value of a key, by compute if it is not kept. If compute panics, Get panics for
+// every caller until the key is no longer kept.
 func (c *Cache[K, V]) Get(key K, compute func() V) V {
 	c.mutex.Lock()
 	e := &entry[K, V]{key, sync.OnceValue(compute)}
-	if at := slices.IndexFunc(c.kept, func(e *entry[K, V]) bool { return e.key == key }); at >= 0 {
-		e = c.kept[at]
-		c.kept = slices.Delete(c.kept, at, at+1)
+	if i := slices.IndexFunc(c.kept, func(e *entry[K, V]) bool { return e.key == key }); i >= 0 {
+		e = c.kept[i]
+		c.kept = slices.Delete(c.kept, i, i+1)
 	} else if len(c.kept) == cmp.Or(c.Most, 8) {
 		c.kept = slices.Delete(c.kept, 0, 1)
 	}

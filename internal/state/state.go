@@ -1,9 +1,9 @@
-// Package state names what is carried from one training step to the next. Owners
-// name what they carry, so checkpoints need not know them.
+// Package state has the sections of checkpoints. What is carried from one training step to the
+// next lists its own sections, so checkpoints need not know their owners.
 package state
 
 // A Section is a named array of a model or checkpoint file. Exactly one of the
-// slices is set; reading a file fills the slice in place.
+// slices is set. Reading a file fills the slice in place.
 type Section struct {
 	Name    string
 	Float32 []float32

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// stamp is what -ldflags "-X github.com/revgen/revgen/internal/version.stamp=v1.2.3"
-// says, where the sources are in no repository.
+// stamp is the version for sources in no repository, which
+// -ldflags "-X github.com/revgen/revgen/internal/version.stamp=v1.2.3" sets.
 var stamp string
 
-// A Version is one of the program.
+// A Version says which source a program was built from.
 type Version struct {
 	Module   string `json:"module"`
 	Revision string `json:"revision,omitempty"`
@@ -22,11 +22,11 @@ type Version struct {
 // Read returns the version of the running program.
 func Read() Version {
 	build, _ := debug.ReadBuildInfo()
-	return of(build, stamp)
+	return versionOf(build, stamp)
 }
 
-// of takes nil for a program of which nothing is known.
-func of(build *debug.BuildInfo, stamp string) Version {
+// versionOf returns the version of a build, which is nil if unknown.
+func versionOf(build *debug.BuildInfo, stamp string) Version {
 	build = cmp.Or(build, &debug.BuildInfo{})
 	v := Version{Module: cmp.Or(stamp, build.Main.Version, "(unknown)")}
 	for _, s := range build.Settings {
@@ -43,7 +43,7 @@ func of(build *debug.BuildInfo, stamp string) Version {
 }
 
 func (v Version) String() string {
-	text := v.Module // holds the revision, unless the build is of an unknown version
+	text := v.Module // contains the revision, if it is a pseudo-version
 	if revision := v.Revision[:min(12, len(v.Revision))]; !strings.Contains(text, revision) {
 		text += " " + revision
 		if v.Modified {

@@ -23,14 +23,14 @@ func TestOf(t *testing.T) {
 		Main:     debug.Module{Version: "(devel)"},
 		Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "4431d142f24b0123"}, {Key: "vcs.modified", Value: "true"}, {Key: "-tags", Value: "purego"}},
 	}
-	require.Equal(t, Version{"(devel)", "4431d142f24b0123", true, "purego"}, of(build, ""))
-	require.Equal(t, Version{"v1.2.3", "4431d142f24b0123", true, "purego"}, of(build, "v1.2.3"))
-	require.Equal(t, Version{Module: "(unknown)"}, of(&debug.BuildInfo{}, ""))
-	require.Equal(t, Version{Module: "(unknown)"}, of(nil, ""))
+	require.Equal(t, Version{"(devel)", "4431d142f24b0123", true, "purego"}, versionOf(build, ""))
+	require.Equal(t, Version{"v1.2.3", "4431d142f24b0123", true, "purego"}, versionOf(build, "v1.2.3"))
+	require.Equal(t, Version{Module: "(unknown)"}, versionOf(&debug.BuildInfo{}, ""))
+	require.Equal(t, Version{Module: "(unknown)"}, versionOf(nil, ""))
 }
 
 func TestRead(t *testing.T) {
 	build, ok := debug.ReadBuildInfo()
 	require.True(t, ok)
-	require.Equal(t, of(build, stamp), Read())
+	require.Equal(t, versionOf(build, stamp), Read())
 }
