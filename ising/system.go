@@ -56,7 +56,7 @@ func newEvaluator(c *Config, workers *pool.Pool) (*evaluator, error) {
 
 // references keeps the references of the last targets for runs with other seeds, because one can
 // take minutes.
-var references = shared.Cache[TargetConfig, *shared.Once[reference]]{Most: 4}
+var references = shared.Cache[TargetConfig, *shared.Once[reference]]{MaxKept: 4}
 
 // reference returns what samples are compared with, computed once.
 func (s *evaluator) reference(ctx context.Context) (*reference, error) {

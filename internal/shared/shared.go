@@ -12,9 +12,9 @@ import (
 // caller who asks for a key computes its value, and others wait for it. Callers share values and must
 // not change them.
 type Cache[K comparable, V any] struct {
-	Most  int // values to keep; 0 means eight
-	mutex sync.Mutex
-	kept  []*entry[K, V] // in the order in which they were last asked for
+	MaxKept int // values to keep; 0 means eight
+	mutex   sync.Mutex
+	kept    []*entry[K, V] // in the order in which they were last asked for
 }
 
 type entry[K comparable, V any] struct {
@@ -30,7 +30,7 @@ func (c *Cache[K, V]) Get(key K, compute func() V) V {
 	if i := slices.IndexFunc(c.kept, func(e *entry[K, V]) bool { return e.key == key }); i >= 0 {
 		e = c.kept[i]
 		c.kept = slices.Delete(c.kept, i, i+1)
-	} else if len(c.kept) == cmp.Or(c.Most, 8) {
+	} else if len(c.kept) == cmp.Or(c.MaxKept, 8) {
 		c.kept = slices.Delete(c.kept, 0, 1)
 	}
 	c.kept = append(c.kept, e)

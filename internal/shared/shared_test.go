@@ -76,9 +76,9 @@ func TestOnce(t *testing.T) {
 	require.Equal(t, 1, computed)
 }
 
-// TestMost: a cache keeps as many values as it is told.
+// TestMaxKept: a cache keeps as many values as it is told.
 func TestMost(t *testing.T) {
-	c := shared.Cache[int, int]{Most: 2}
+	c := shared.Cache[int, int]{MaxKept: 2}
 	computed := 0
 	for _, key := range []int{1, 2, 1, 3, 1, 3, 2} { // 3 in place of 2, and 2 of 1
 		c.Get(key, func() int { computed++; return key })

@@ -168,7 +168,7 @@ type stencilKey struct {
 }
 
 // stencils are those of all groups of both groupings for two numbers of neighbours.
-var stencils = shared.Cache[stencilKey, stencil]{Most: 4 * groups}
+var stencils = shared.Cache[stencilKey, stencil]{MaxKept: 4 * groups}
 
 // stencil returns the offsets from a spin of the group to the nearest spins
 // drawn before, at least n in whole shells and sorted by distance, and their
