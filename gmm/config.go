@@ -30,7 +30,7 @@ func (c *Config) Demands() []engine.Demand {
 	return c.Config.Demands(c.Target.dim(), c.targetDemands()...)
 }
 
-// targetDemands are what the mixture adds to the kit's demands.
+// targetDemands returns the demands of the mixture and its evaluation, beside the kit's.
 func (c *Config) targetDemands() []engine.Demand {
 	d, components, samples := float64(c.Target.dim()), float64(len(c.Target.Components)), float64(c.Evaluation.Samples)
 	return []engine.Demand{

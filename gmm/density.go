@@ -9,8 +9,8 @@ import (
 	"github.com/revgen/revgen/engine/vectors"
 )
 
-// A density evaluates ln π of batches in float32, one whitening product
-// y = L⁻¹(x − μ) per component: the vectors.Target of a mixture.
+// A density is the vectors.Target of a mixture. It evaluates ln π of batches in float32, with one
+// whitening product y = L⁻¹(x − μ) for each component.
 //
 // With u the relative rounding 2⁻²⁴ of float32, a term −½|y|² is off by about
 // u·|y|·(d + 2)·|L⁻¹|(|x| + |μ|): of the order of what rounding x itself makes.
@@ -21,7 +21,7 @@ type density struct {
 	bias    [][]float32 // −L⁻¹μ
 	logNorm []float32
 
-	whitened, terms []float32 // of up to a block's rows
+	whitened, terms []float32 // buffers for a block's rows
 }
 
 // blockRows is the number of rows that are evaluated together.
@@ -101,7 +101,7 @@ func (f *density) responsibilities(dst, x []float32) {
 	}
 }
 
-// observedComponents is how many components are measured one by one.
+// observedComponents is the largest number of components whose weights are observables.
 const observedComponents = 16
 
 // Place returns the mean of the components' means, and a scale that reaches all of
@@ -129,14 +129,14 @@ func (f *density) Observables() (names []string) {
 	return names
 }
 
-// Observe gives the probabilities that the rows of x came from each component.
+// Observe sets dst to the probabilities that the rows of x came from each component.
 func (f *density) Observe(dst []float64, stride int, _ []float64, x []float32, _ []uint8) {
 	rows, components := len(x)/f.dim, len(f.logNorm)
-	all := make([]float32, rows*components)
-	f.responsibilities(all, x)
+	p := make([]float32, rows*components)
+	f.responsibilities(p, x)
 	for r := range rows {
 		for k := range min(components, observedComponents) {
-			dst[r*stride+k] = float64(all[r*components+k])
+			dst[r*stride+k] = float64(p[r*components+k])
 		}
 	}
 }

@@ -40,21 +40,21 @@ func (t *Target) Covariance() []float64 {
 // SquaredNorm returns ∫ π², a double sum over components of
 // w_k w_l N(μ_k | μ_l, Σ_k + Σ_l).
 func (t *Target) SquaredNorm() float64 {
-	var sum float64
+	var total float64
 	for _, g := range t.components {
 		for _, h := range t.components {
-			var both mat.SymDense
-			both.AddSym(g.symmetric(), h.symmetric())
+			var sum mat.SymDense
+			sum.AddSym(g.symmetric(), h.symmetric())
 			var factor mat.Cholesky
-			factor.Factorize(&both) // a sum of positive definite matrices
-			var off, solved mat.VecDense
-			off.SubVec(mat.NewVecDense(t.dim, g.Mean), mat.NewVecDense(t.dim, h.Mean))
-			_ = factor.SolveVecTo(&solved, &off) // which says if much is lost
-			log := float64(t.dim)*math.Log(2*math.Pi) + factor.LogDet() + mat.Dot(&off, &solved)
-			sum += g.Weight * h.Weight * math.Exp(-log/2)
+			factor.Factorize(&sum) // which succeeds, since both matrices are positive definite
+			var difference, solved mat.VecDense
+			difference.SubVec(mat.NewVecDense(t.dim, g.Mean), mat.NewVecDense(t.dim, h.Mean))
+			_ = factor.SolveVecTo(&solved, &difference) // an error only says that the matrix is ill-conditioned
+			log := float64(t.dim)*math.Log(2*math.Pi) + factor.LogDet() + mat.Dot(&difference, &solved)
+			total += g.Weight * h.Weight * math.Exp(-log/2)
 		}
 	}
-	return sum
+	return total
 }
 
 // symmetric returns Σ.
@@ -62,12 +62,11 @@ func (c *Component) symmetric() *mat.SymDense {
 	return mat.NewSymDense(len(c.Mean), slices.Concat(c.Covariance...))
 }
 
-// componentDraws is the half of a stream whose blocks choose components.
+// componentDraws is the first block of the half of a stream that chooses components.
 const componentDraws = 1 << 63
 
-// Sample fills x, [rows][d], with the independent exact samples first,
-// first+1, … of the stream c: one block chooses the component, as many as d
-// normals take make x = μ + L y of it.
+// Sample fills x, [rows][d], with the independent exact samples first, first+1, … of the stream c. A
+// sample is x = μ + L y: one block of its own chooses the component, and d normals are y.
 func (t *Target) Sample(x []float32, c *rng.Counter, first uint64) {
 	const strip = 64
 	d := t.dim

@@ -143,7 +143,7 @@ func TestQuotients(t *testing.T) {
 		q, pi := math.Exp(c[0]), math.Exp(c[1])
 		o := quotients(c[0], c[1])
 		for i, pair := range [][2]float64{
-			{(q - pi) * (q - pi) / (q + pi), o.square}, {(q*math.Log(q/pi) - q + pi) / (q + pi), o.to}, {(pi*math.Log(pi/q) - pi + q) / (q + pi), o.from},
+			{(q - pi) * (q - pi) / (q + pi), o.square}, {(q*math.Log(q/pi) - q + pi) / (q + pi), o.klTo}, {(pi*math.Log(pi/q) - pi + q) / (q + pi), o.klFrom},
 			{math.Abs(q-pi) / 2 / (q + pi), o.variation}, {q / (q + pi), o.mass},
 		} {
 			require.InDelta(t, pair[0], pair[1], 1e-12*(1+pair[0]), "%v: %d", c, i)
@@ -154,8 +154,8 @@ func TestQuotients(t *testing.T) {
 		require.Equal(t, overlap{}, quotients(none[0], none[1]))
 	}
 	for _, none := range []float64{-inf, nan} {
-		require.Equal(t, overlap{square: math.Exp(-2), to: 1, from: inf, variation: 0.5}, quotients(none, -2))
-		require.Equal(t, overlap{square: math.Exp(-2), to: inf, from: 1, variation: 0.5, mass: 1}, quotients(-2, none))
+		require.Equal(t, overlap{square: math.Exp(-2), klTo: 1, klFrom: inf, variation: 0.5}, quotients(none, -2))
+		require.Equal(t, overlap{square: math.Exp(-2), klTo: inf, klFrom: 1, variation: 0.5, mass: 1}, quotients(-2, none))
 	}
 }
 

@@ -14,16 +14,16 @@ import (
 
 // Sizes of the figure.
 const (
-	shownCoordinates = 6 // whose marginal laws are shown
+	shownCoordinates = 6 // coordinates whose marginal laws are shown
 	marginalBins     = 64
 	curvePoints      = 201
 	planeCells       = 160  // of a density in the plane, along each axis
-	binnedCells      = 64   // likewise, of a histogram
+	binnedCells      = 64   // of a histogram in the plane, along each axis
 	shownTail        = 2e-4 // probability of a coordinate beyond either end of its axis
 )
 
 // Figures shows the density of a target in the plane beside the generator's,
-// exact for a flow and binned otherwise, and the marginal laws of coordinates.
+// exact if it is known and binned otherwise, and the marginal laws of coordinates.
 func (s *system) Figures(ctx context.Context, params []float32, samples int) ([]figure.Figure, error) {
 	d := s.newSampler(params)
 	x := make([]float32, samples*s.target.dim)
@@ -53,7 +53,7 @@ func shownRange(law *Marginal) (low, high float64) {
 // planes shows both densities with the same colours, and the target's contours
 // on each.
 func (d *sampler) planes(x []float32) []figure.Panel {
-	t := d.s.target
+	t := d.system.target
 	var low, high [2]float64
 	for axis := range 2 {
 		low[axis], high[axis] = shownRange(t.Marginal(axis))
@@ -83,18 +83,18 @@ func (d *sampler) planes(x []float32) []figure.Panel {
 	return []figure.Panel{panel("target", target), panel("generated", generated), figure.ColourBar(generated, "density")}
 }
 
-// generatedPlane returns the generator's density on the rectangle of a grid.
-func (d *sampler) generatedPlane(like *figure.Grid, x []float32) *figure.Grid {
-	g := *like
-	if d.s.Dense {
-		points := make([]float32, 0, 2*len(like.Z))
+// generatedPlane returns the generator's density on the rectangle of the target's grid.
+func (d *sampler) generatedPlane(target *figure.Grid, x []float32) *figure.Grid {
+	g := *target
+	if d.system.Dense {
+		points := make([]float32, 0, 2*len(target.Z))
 		for j := range g.NY {
 			for i := range g.NX {
 				points = append(points, float32(g.X(i)), float32(g.Y(j)))
 			}
 		}
-		g.Z = make([]float64, len(like.Z))
-		d.Density(g.Z, d.s.states(points))
+		g.Z = make([]float64, len(target.Z))
+		d.Density(g.Z, d.system.states(points))
 		for i, v := range g.Z {
 			g.Z[i] = math.Exp(v)
 		}

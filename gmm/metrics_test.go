@@ -249,7 +249,7 @@ func TestResponsibilities(t *testing.T) {
 	components := len(c.Components)
 	seen := 0
 	d := s.newSampler(params)
-	require.NoError(t, d.eachResponsible(t.Context(), x, func(component int, v float64) {
+	require.NoError(t, d.eachResponsibility(t.Context(), x, func(component int, v float64) {
 		require.Equal(t, seen%components, component)
 		row := seen / components
 		seen++
@@ -267,7 +267,7 @@ func TestResponsibilities(t *testing.T) {
 
 // responsibilities returns the means of the components' responsibilities.
 func responsibilities(t *testing.T, d *sampler, x []float32) []stat.Mean {
-	means := make([]stat.Mean, d.s.target.Components())
-	require.NoError(t, d.eachResponsible(t.Context(), x, func(component int, v float64) { means[component].Add(v) }))
+	means := make([]stat.Mean, d.system.target.Components())
+	require.NoError(t, d.eachResponsibility(t.Context(), x, func(component int, v float64) { means[component].Add(v) }))
 	return means
 }

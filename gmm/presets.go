@@ -12,9 +12,8 @@ import (
 // Presets names the ready-made configurations, the default first.
 var Presets = []string{"quick", "paper", "best"}
 
-// Preset returns a fresh copy of the named configuration: the paper's settings, or the
-// recipe for the target, the most accurate one known or one
-// that reaches a useful sampler within seconds on two cores.
+// Preset returns a new copy of the named configuration: "paper", the paper's settings; "best", the most
+// accurate recipe known; or "quick", a recipe that gives a useful sampler within seconds on two cores.
 func Preset(name string) (*Config, error) {
 	if err := conf.OneOf("preset", name, Presets); err != nil {
 		return nil, err
@@ -39,12 +38,12 @@ func paperTarget() TargetConfig {
 
 // Adapt gives quick and best the recipe for their target.
 func (c *Config) Adapt(ctx context.Context) (why string, err error) {
-	target, wrong := NewTarget(c.Target)
-	if c.Preset != "best" && c.Preset != "quick" || wrong != nil {
+	target, invalid := NewTarget(c.Target)
+	if c.Preset != "best" && c.Preset != "quick" || invalid != nil {
 		return "", nil
 	}
-	all := lists.Map(target.components, func(g gaussian) mixture.Component {
+	components := lists.Map(target.components, func(g gaussian) mixture.Component {
 		return mixture.Component{Weight: g.Weight, Mean: g.Mean, Factor: g.factor}
 	})
-	return c.Recipe(ctx, newDensity(target), vectors.Seen{Components: len(all), Width: mixture.Width(all)}, c.Preset == "quick")
+	return c.Recipe(ctx, newDensity(target), vectors.Seen{Components: len(components), Width: mixture.Width(components)}, c.Preset == "quick")
 }

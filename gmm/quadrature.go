@@ -17,17 +17,16 @@ import (
 //
 //	∫ f dx = E_π[f/(q+π)] + E_q[f/(q+π)],
 //
-// so that each place is seen with the resolution of the law that is denser
-// there. In the coordinates in which a law is standard normal, those of a
-// component of π and of the noise of q, no variance, correlation or distance is
-// too small or too large for the grid. For the total variation and ∫q what is
-// averaged lies between 0 and 1, and so do their values, as far as the two laws'
-// nodes agree on the mass.
-type overlap struct{ square, to, from, variation, mass float64 }
+// so that each place is resolved by the law that is denser there. The nodes are laid
+// in the coordinates in which a law is standard normal: those of a component of π, or
+// the noise of q. There no variance, correlation or distance is too small or too large
+// for the grid. For the total variation and ∫q the averaged quotients lie between 0 and
+// 1, and so do their values, as far as the two laws' nodes agree on the mass.
+type overlap struct{ square, klTo, klFrom, variation, mass float64 }
 
-// quotients returns f/(q+π) for each integrand f, given ln q and ln π. The
-// divergences are those of q ln(q/π) − q + π and its mirror image, which are
-// nowhere negative.
+// quotients returns f/(q+π) for each integrand f, given ln q and ln π. The divergences
+// have the integrands q ln(q/π) − q + π, and the same with q and π exchanged, which are
+// never negative.
 func quotients(logQ, logPi float64) overlap {
 	if math.IsNaN(logQ) {
 		logQ = math.Inf(-1) // the inverse overflowed
@@ -37,12 +36,12 @@ func quotients(logQ, logPi float64) overlap {
 	}
 	d := logQ - logPi
 	switch {
-	case math.IsNaN(d): // neither law is there
+	case math.IsNaN(d): // neither law has weight
 		return overlap{}
 	case math.IsInf(d, -1):
-		return overlap{square: math.Exp(logPi), to: 1, from: math.Inf(1), variation: 0.5}
+		return overlap{square: math.Exp(logPi), klTo: 1, klFrom: math.Inf(1), variation: 0.5}
 	case math.IsInf(d, 1):
-		return overlap{square: math.Exp(logQ), to: math.Inf(1), from: 1, variation: 0.5, mass: 1}
+		return overlap{square: math.Exp(logQ), klTo: math.Inf(1), klFrom: 1, variation: 0.5, mass: 1}
 	}
 	r := math.Exp(-math.Abs(d))
 	share := 1 / (1 + r) // of the denser law in q+π
@@ -55,8 +54,8 @@ func quotients(logQ, logPi float64) overlap {
 	signed := math.Copysign(difference, d)
 	return overlap{
 		square:    math.Exp(max(logQ, logPi)) * (1 - r) * difference,
-		to:        max(0, mass*d-signed),
-		from:      max(0, (mass-1)*d+signed),
+		klTo:      max(0, mass*d-signed),
+		klFrom:    max(0, (mass-1)*d+signed),
 		variation: difference / 2,
 		mass:      mass,
 	}
@@ -65,32 +64,32 @@ func quotients(logQ, logPi float64) overlap {
 // add adds p times a weight.
 func (o *overlap) add(p overlap, weight float64) {
 	o.square += weight * p.square
-	o.to += weight * p.to
-	o.from += weight * p.from
+	o.klTo += weight * p.klTo
+	o.klFrom += weight * p.klFrom
 	o.variation += weight * p.variation
 	o.mass += weight * p.mass
 }
 
-// A ruler holds the nodes of the trapezoidal rule for an average over the
-// standard normal law on a line. There is an even number of them, half of the
-// weight on those of even index. They are not symmetric about 0, so that those of
-// even and of odd index see a symmetric integrand differently.
-type ruler struct{ node, weight []float64 }
+// A rule holds the nodes of the trapezoidal rule for an average over the standard normal
+// law on a line. Their number is even, and the nodes of even index have half of the
+// weight. The nodes are not symmetric about 0, so that those of even and of odd index
+// give different sums of a symmetric integrand.
+type rule struct{ node, weight []float64 }
 
 const (
-	reach       = 7.0 // standard deviations, beyond which there are 3e-12 of the law
-	shift       = 0.3 // of the nodes, in their distance
-	coarse      = 168 // nodes of the first attempt: 12 to a standard deviation
-	fine        = 4 * coarse
-	settled     = 3e-4 // uncertainty of the total variation with which nodes are dense enough
-	evaluations = 6e8  // at most, of components of the target
+	maxNode        = 7.0 // standard deviations, beyond which there are 3e-12 of the law
+	nodeShift      = 0.3 // of all nodes, in units of their distance
+	firstPoints    = 168 // nodes of the first attempt: 12 to a standard deviation
+	maxPoints      = 4 * firstPoints
+	settledChange  = 3e-4 // uncertainty of the total variation at which nodes are dense enough
+	maxEvaluations = 6e8  // of components of the target
 )
 
-func newRuler(points int) *ruler {
-	r := &ruler{make([]float64, points), make([]float64, points)}
+func newRule(points int) *rule {
+	r := &rule{make([]float64, points), make([]float64, points)}
 	var sum [2]float64
 	for i := range points {
-		r.node[i] = reach * (2*(float64(i)+shift)/float64(points-1) - 1)
+		r.node[i] = maxNode * (2*(float64(i)+nodeShift)/float64(points-1) - 1)
 		r.weight[i] = math.Exp(-r.node[i] * r.node[i] / 2)
 		sum[i%2] += r.weight[i]
 	}
@@ -100,24 +99,23 @@ func newRuler(points int) *ruler {
 	return r
 }
 
-// turn rotates a lattice of nodes by an angle whose tangent is the golden
-// section, so that no line along an axis or a diagonal, where the seams of a flow
-// or a narrow component may lie, meets rows of nodes.
-func turn(x, y float64) [2]float64 {
+// rotate rotates a lattice of nodes by an angle whose tangent is the golden section. Then
+// no row of nodes lies along an axis or a diagonal, as seams of a flow or a narrow
+// component may.
+func rotate(x, y float64) [2]float64 {
 	const tangent = math.Phi - 1
 	cos := 1 / math.Sqrt(1+tangent*tangent)
 	return [2]float64{cos * (x - tangent*y), cos * (tangent*x + y)}
 }
 
-// rulerPoints returns the number of nodes that many components leave time for,
-// at most points.
-func rulerPoints(points, components int) int {
-	return min(points, int(math.Sqrt(evaluations)/float64(components))&^1)
+// rulePoints returns the number of nodes along each axis that maxEvaluations allow, at most
+// points.
+func rulePoints(points, components int) int {
+	return min(points, int(math.Sqrt(maxEvaluations)/float64(components))&^1)
 }
 
-// sublattices are what the nodes of even or odd index along either axis give.
-// Their mean is the integral, and how far they scatter says how far that is
-// known.
+// sublattices hold the integrals by the nodes of even or odd index along either axis, four
+// combinations. Their mean is the integral, and their scatter its uncertainty.
 type sublattices [4]overlap
 
 func (s *sublattices) add(p *sublattices) {
@@ -126,8 +124,7 @@ func (s *sublattices) add(p *sublattices) {
 	}
 }
 
-// estimate returns an integral and by how much that of a sublattice differs from
-// it.
+// estimate returns an integral, and the largest difference of a sublattice from it.
 func (s *sublattices) estimate(figure func(o *overlap) float64) (value, change float64) {
 	for i := range s {
 		value += figure(&s[i]) / float64(len(s))
@@ -140,11 +137,11 @@ func (s *sublattices) estimate(figure func(o *overlap) float64) (value, change f
 
 // integrate returns the integrals by a number of nodes along each axis.
 func (d *sampler) integrate(ctx context.Context, points int) (*sublattices, error) {
-	r := newRuler(points)
+	r := newRule(points)
 	square := points * points
-	components := d.s.target.Components()
+	components := d.system.target.Components()
 	laws := d.Laws()
-	// Nodes of each component, and then those of the noise.
+	// Nodes of each component of π come first, and then those of each law of q.
 	nodes := (components + len(laws)) * square
 	parts := make([]sublattices, (nodes+nn.BlockRows()-1)/nn.BlockRows())
 	d.Each(nodes, func(b *vectors.Tools, lo, hi int) {
@@ -159,12 +156,12 @@ func (d *sampler) integrate(ctx context.Context, points int) (*sublattices, erro
 			x, z, logQ := x[:2*(last-first)], z[:2*(last-first)], logQ[:last-first]
 			for i := range logQ {
 				at := (first + i) % square
-				y := turn(r.node[at/points], r.node[at%points])
+				y := rotate(r.node[at/points], r.node[at%points])
 				if law >= components {
 					z[2*i], z[2*i+1] = float32(y[0]), float32(y[1])
 					continue
 				}
-				g := &d.s.target.components[law]
+				g := &d.system.target.components[law]
 				x[2*i] = float32(g.Mean[0] + g.factor[0]*y[0])
 				x[2*i+1] = float32(g.Mean[1] + g.factor[1]*y[0] + g.factor[2]*y[1])
 			}
@@ -173,31 +170,31 @@ func (d *sampler) integrate(ctx context.Context, points int) (*sublattices, erro
 				weight = laws[law-components]
 				b.Image(x, z, law-components, logQ)
 			} else {
-				weight = d.s.target.components[law].Weight
-				b.LogDensity(logQ, d.s.states(x))
+				weight = d.system.target.components[law].Weight
+				b.LogDensity(logQ, d.system.states(x))
 			}
 			part := &parts[lo/nn.BlockRows()]
 			for i, v := range logQ {
 				at := (first + i) % square
 				row, column := at/points, at%points
-				logPi := d.s.target.LogDensity([]float64{float64(x[2*i]), float64(x[2*i+1])})
+				logPi := d.system.target.LogDensity([]float64{float64(x[2*i]), float64(x[2*i+1])})
 				part[2*(row%2)+column%2].add(quotients(v, logPi), 4*weight*r.weight[row]*r.weight[column])
 			}
 			first = last
 		}
 	})
-	all := &sublattices{}
+	total := &sublattices{}
 	for i := range parts {
-		all.add(&parts[i])
+		total.add(&parts[i])
 	}
-	return all, ctx.Err()
+	return total, ctx.Err()
 }
 
-// denser integrates by more and more nodes along each axis, at most the given number,
-// until that is done.
-func denser(most int, integrate func(points int) (done bool, err error)) error {
-	for points := min(coarse, most); ; points *= 2 {
-		if done, err := integrate(points); done || err != nil || 2*points > most {
+// denser calls integrate with more and more nodes along each axis, at most limit, until it is
+// done.
+func denser(limit int, integrate func(points int) (done bool, err error)) error {
+	for points := min(firstPoints, limit); ; points *= 2 {
+		if done, err := integrate(points); done || err != nil || 2*points > limit {
 			return err
 		}
 	}
@@ -206,27 +203,27 @@ func denser(most int, integrate func(points int) (done bool, err error)) error {
 // quadrature adds the distances of a flow in the plane. Nodes become denser
 // until the total variation is settled or time runs out.
 func (d *sampler) quadrature(ctx context.Context, t *table) error {
-	var all *sublattices
-	err := denser(rulerPoints(fine, d.s.target.Components()), func(points int) (done bool, err error) {
-		if all, err = d.integrate(ctx, points); err != nil {
+	var integrals *sublattices
+	err := denser(rulePoints(maxPoints, d.system.target.Components()), func(points int) (done bool, err error) {
+		if integrals, err = d.integrate(ctx, points); err != nil {
 			return false, err
 		}
-		_, change := all.estimate(func(o *overlap) float64 { return o.variation })
-		mass, _ := all.estimate(func(o *overlap) float64 { return o.mass })
-		return change+math.Abs(mass-1) <= settled, nil
+		_, change := integrals.estimate(func(o *overlap) float64 { return o.variation })
+		mass, _ := integrals.estimate(func(o *overlap) float64 { return o.mass })
+		return change+math.Abs(mass-1) <= settledChange, nil
 	})
 	if err != nil {
 		return err
 	}
-	mass, change := t.distances(d.s.target, all.estimate)
+	mass, change := t.distances(d.system.target, integrals.estimate)
 	captured := measure.Average("captured_mass", measure.Estimate{Value: 1}, mass, 0, 0, false)
 	captured.Interval = [2]float64{mass - change, mass + change}
 	t.Metrics = append(t.Metrics, captured)
 	return nil
 }
 
-// coarseness returns the distance of neighbouring float32 numbers in units of
-// the narrowest standard deviation of a component, to which a state is rounded.
+// coarseness returns by how much float32 rounds a state, in units of the standard deviation of
+// a component in its narrowest direction.
 func (t *Target) coarseness() float64 {
 	const unit = 0x1p-24
 	var worst float64

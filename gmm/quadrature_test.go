@@ -72,10 +72,10 @@ func cubature(target *Target, logQ func(dst []float64, x [][2]float64)) (o overl
 			o.square += area * (q - pi) * (q - pi)
 			o.variation += area * math.Abs(q-pi) / 2
 			if q > 0 {
-				o.to += area * q * (lq - lp)
+				o.klTo += area * q * (lq - lp)
 			}
 			if pi > 0 {
-				o.from += area * pi * (lp - lq)
+				o.klFrom += area * pi * (lp - lq)
 			}
 			o.mass += area * q
 		}
@@ -143,10 +143,10 @@ func TestQuadratureResolvesEveryComponent(t *testing.T) {
 			require.Empty(t, table.Warnings, name)
 			got, want := metricsByName(t, &table.Evaluation), cubature(s.target, logQ)
 			require.InDelta(t, 1, want.mass, tolerance, "the cubature itself, %s", name)
-			require.InDelta(t, 1, got["captured_mass"].Generated, settled, name)
+			require.InDelta(t, 1, got["captured_mass"].Generated, settledChange, name)
 			for metric, value := range map[string]float64{
 				"l2_density_error": math.Sqrt(want.square), "l2_relative": math.Sqrt(want.square / s.target.SquaredNorm()),
-				"kl_to_target": want.to, "kl_from_target": want.from, "total_variation": want.variation,
+				"kl_to_target": want.klTo, "kl_from_target": want.klFrom, "total_variation": want.variation,
 			} {
 				m := got[metric]
 				half := (m.Interval[1] - m.Interval[0]) / 2
@@ -191,9 +191,9 @@ func TestNodesBecomeDenser(t *testing.T) {
 		most, enough, fails int
 		want                []int
 	}{
-		{fine, 1, 0, []int{coarse}}, {fine, 2 * coarse, 0, []int{coarse, 2 * coarse}},
-		{fine, fine + 1, 0, []int{coarse, 2 * coarse, fine}}, {fine - 1, fine, 0, []int{coarse, 2 * coarse}},
-		{22, fine, 0, []int{22}}, {fine, fine, coarse, []int{coarse}}, {fine, fine, 2 * coarse, []int{coarse, 2 * coarse}},
+		{maxPoints, 1, 0, []int{firstPoints}}, {maxPoints, 2 * firstPoints, 0, []int{firstPoints, 2 * firstPoints}},
+		{maxPoints, maxPoints + 1, 0, []int{firstPoints, 2 * firstPoints, maxPoints}}, {maxPoints - 1, maxPoints, 0, []int{firstPoints, 2 * firstPoints}},
+		{22, maxPoints, 0, []int{22}}, {maxPoints, maxPoints, firstPoints, []int{firstPoints}}, {maxPoints, maxPoints, 2 * firstPoints, []int{firstPoints, 2 * firstPoints}},
 	} {
 		var got []int
 		err := denser(c.most, func(points int) (bool, error) {
@@ -253,8 +253,8 @@ func TestTotalVariationIsAProbability(t *testing.T) {
 }
 
 func TestRulerIsTheNormalLaw(t *testing.T) {
-	for _, points := range []int{rulerPoints(coarse, maxComponents), 44, coarse} {
-		r := newRuler(points)
+	for _, points := range []int{rulePoints(firstPoints, maxComponents), 44, firstPoints} {
+		r := newRule(points)
 		var even, variance, fourth float64
 		for i, y := range r.node {
 			if i%2 == 0 {
@@ -267,13 +267,13 @@ func TestRulerIsTheNormalLaw(t *testing.T) {
 		require.InDelta(t, 1, variance, 1e-4)
 		require.InDelta(t, 3, fourth, 1e-2)
 	}
-	require.Equal(t, coarse, rulerPoints(coarse, 10))
-	require.Equal(t, 22, rulerPoints(coarse, maxComponents))
+	require.Equal(t, firstPoints, rulePoints(firstPoints, 10))
+	require.Equal(t, 22, rulePoints(firstPoints, maxComponents))
 	// 24,494² nodes of one component, 12,247² of two, an even number of each.
-	require.Equal(t, []int{24494, 12246, 672}, []int{rulerPoints(1<<20, 1), rulerPoints(1<<20, 2), rulerPoints(fine, 1)})
-	require.Equal(t, []float64{168, 672, 3e-4}, []float64{coarse, fine, settled})
-	for _, points := range []int{8, coarse} {
-		r := newRuler(points)
+	require.Equal(t, []int{24494, 12246, 672}, []int{rulePoints(1<<20, 1), rulePoints(1<<20, 2), rulePoints(maxPoints, 1)})
+	require.Equal(t, []float64{168, 672, 3e-4}, []float64{firstPoints, maxPoints, settledChange})
+	for _, points := range []int{8, firstPoints} {
+		r := newRule(points)
 		step, odd := 14/float64(points-1), 0.0
 		for i, y := range r.node {
 			require.InDelta(t, -7+(float64(i)+0.3)*step, y, 1e-12)
@@ -284,17 +284,17 @@ func TestRulerIsTheNormalLaw(t *testing.T) {
 	}
 	// Nodes are turned by an angle whose tangent is the golden section.
 	for angle := 0.0; angle < 6; angle++ {
-		got, by := turn(2*math.Cos(angle), 2*math.Sin(angle)), math.Atan(2/(1+math.Sqrt(5)))
+		got, by := rotate(2*math.Cos(angle), 2*math.Sin(angle)), math.Atan(2/(1+math.Sqrt(5)))
 		require.InDeltaSlice(t, []float64{2 * math.Cos(angle+by), 2 * math.Sin(angle+by)}, got[:], 1e-12)
 	}
 	var parts, more sublattices
 	for i := range parts {
-		parts[i].square, parts[i].to, more[i].square = float64(i*i), -float64(i), 1
+		parts[i].square, parts[i].klTo, more[i].square = float64(i*i), -float64(i), 1
 	}
 	parts.add(&more)
 	value, change := parts.estimate(func(o *overlap) float64 { return o.square })
 	require.Equal(t, []float64{4.5, 5.5}, []float64{value, change}) // of 1, 2, 5 and 10
-	value, change = parts.estimate(func(o *overlap) float64 { return o.to })
+	value, change = parts.estimate(func(o *overlap) float64 { return o.klTo })
 	require.Equal(t, []float64{-1.5, 1.5}, []float64{value, change})
 	sum := overlap{1, 2, 3, 4, 5}
 	sum.add(overlap{1, 3, 5, 7, 9}, 2)

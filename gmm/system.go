@@ -8,8 +8,7 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// system trains a generator of a mixture and knows what there is to measure it
-// by.
+// system trains a generator of a mixture and measures it.
 type system struct {
 	*vectors.System
 	config *Config
@@ -28,15 +27,15 @@ func (c *Config) New(workers *pool.Pool) (engine.System, error) {
 // A sampler draws from the system's generator, and evaluates the target beside it.
 type sampler struct {
 	*vectors.Sampler
-	s         *system
-	densities *pool.Tools[*density] // of the target, for each thread
+	system    *system
+	densities *pool.Tools[*density] // of the target, one for each thread
 }
 
 func (s *system) newSampler(params []float32) *sampler {
 	return &sampler{s.NewSampler(params), s, pool.NewTools(s.Workers, func() *density { return newDensity(s.target) })}
 }
 
-// states are rows of x as a batch.
+// states returns rows of x as a batch.
 func (s *system) states(x []float32) vectors.States { return vectors.States{Dim: s.Dim, X: x} }
 
 var _ engine.Evaluator = (*system)(nil)

@@ -44,9 +44,9 @@ type gaussian struct {
 const (
 	maxDim        = 1024
 	maxComponents = 1024
-	leastVariance = 1e-24
-	mostVariance  = 1e24
-	farthestMean  = 1e12
+	minVariance   = 1e-24
+	maxVariance   = 1e24
+	maxMean       = 1e12
 	weightSlack   = 1e-5 // of the weights' sum, so that 0.333333 may stand for a third
 )
 
@@ -119,15 +119,15 @@ func (t *Target) newGaussian(c Component) (gaussian, error) {
 	g.inverse = make([]float64, len(g.factor))
 	mixture.Invert(g.inverse, g.factor, d)
 	for i := range d {
-		if v := c.Covariance[i][i]; v < leastVariance || v > mostVariance {
-			return gaussian{}, fmt.Errorf("covariance[%d][%d]: %v is not between %v and %v; rescale the coordinate", i, i, v, leastVariance, mostVariance)
+		if v := c.Covariance[i][i]; v < minVariance || v > maxVariance {
+			return gaussian{}, fmt.Errorf("covariance[%d][%d]: %v is not between %v and %v; rescale the coordinate", i, i, v, minVariance, maxVariance)
 		}
 		var y float64
 		for j, l := range mixture.Row(g.inverse, i) {
 			y += l * c.Mean[j]
 		}
-		if !(math.Abs(y) <= farthestMean) {
-			return gaussian{}, fmt.Errorf("mean[%d]: %v is more than %v of the component's standard deviations from the origin, out of single precision's reach; move the mixture", i, c.Mean[i], farthestMean)
+		if !(math.Abs(y) <= maxMean) {
+			return gaussian{}, fmt.Errorf("mean[%d]: %v is more than %v of the component's standard deviations from the origin, out of single precision's reach; move the mixture", i, c.Mean[i], maxMean)
 		}
 	}
 	g.logNorm = math.Log(c.Weight) - float64(d)/2*math.Log(2*math.Pi)
@@ -156,7 +156,7 @@ func (g *gaussian) logTerm(x []float64) float64 {
 	return g.logNorm - square/2
 }
 
-// logTerms returns those of all components.
+// logTerms returns ln w N(x | μ, Σ) of each component.
 func (t *Target) logTerms(x []float64) []float64 {
 	return lists.Map(t.components, func(g gaussian) float64 { return g.logTerm(x) })
 }

@@ -24,11 +24,11 @@ func Verify(ctx context.Context, workers *pool.Pool, emit func(engine.Check)) er
 	return engine.RunChecks(ctx, emit, append(newSubject(workers).checks(), kitChecks(workers)...)...)
 }
 
-// A subject is what Verify examines. Tests replace a part by a wrong one and
-// expect the check of that part to fail.
+// A subject holds the parts that Verify examines. Tests replace a part by a wrong one and expect the
+// check of that part to fail.
 type subject struct {
 	workers *pool.Pool
-	samples int // exact ones
+	samples int // number of exact samples
 
 	logDensity   func(t *Target, x []float64) float64
 	batchDensity func(f *density, dst, x []float32)
@@ -42,7 +42,7 @@ func newSubject(workers *pool.Pool) *subject {
 		logDensity:   (*Target).LogDensity,
 		batchDensity: func(f *density, dst, x []float32) { f.LogDensity(dst, x, nil) },
 		sample:       (*Target).Sample,
-		integrate:    func(d *sampler) (*sublattices, error) { return d.integrate(context.Background(), coarse) },
+		integrate:    func(d *sampler) (*sublattices, error) { return d.integrate(context.Background(), firstPoints) },
 	}
 }
 
@@ -50,14 +50,12 @@ func (v *subject) checks() []engine.Checker {
 	return []engine.Checker{v.checkDensity, v.checkSamples, v.checkDistances}
 }
 
-// kitChecks are those of the kit, with mixtures for known targets.
+// kitChecks returns the checks of the kit, with mixtures for known targets.
 func kitChecks(workers *pool.Pool) []engine.Checker {
-	all := targets()
-	even := paperTarget()
-	even.Components[0].Weight, even.Components[1].Weight = 0.5, 0.5
-	other := crash.Must(NewTarget(even))
+	otherConfig := paperTarget()
+	otherConfig.Components[0].Weight, otherConfig.Components[1].Weight = 0.5, 0.5
 	var known []vectors.Known
-	for _, t := range append(all, other) {
+	for _, t := range append(targets(), crash.Must(NewTarget(otherConfig))) {
 		known = append(known, vectors.Known{
 			Target:    newDensity(t),
 			Log:       func(x []float64, _ int) float64 { return t.LogDensity(x) },
@@ -78,17 +76,16 @@ func wideMixture() TargetConfig {
 	}}
 }
 
-// targets are those that the checks run on.
+// targets returns the targets of the checks.
 func targets() []*Target {
 	return lists.Map([]TargetConfig{paperTarget(), wideMixture()}, func(c TargetConfig) *Target { return crash.Must(NewTarget(c)) })
 }
 
-// checkDensity compares ln π with its formula, in the terms of the covariances'
-// inverses and determinants, and the float32 density of batches with both.
+// checkDensity compares ln π with its formula in terms of the covariances' inverses and determinants, and
+// with the float32 density of batches.
 func (v *subject) checkDensity(emit func(engine.Check)) {
-	all := targets()
 	var formula, batch float64
-	for _, t := range all {
+	for _, t := range targets() {
 		d := t.dim
 		const rows = 1000
 		x := make([]float32, rows*d)
@@ -108,9 +105,9 @@ func (v *subject) checkDensity(emit func(engine.Check)) {
 				if inverse.Inverse(covariance) != nil {
 					formula = math.Inf(1)
 				}
-				off := mat.NewVecDense(d, nil)
-				off.SubVec(mat.NewVecDense(d, row), mat.NewVecDense(d, g.Mean))
-				square := mat.Inner(off, &inverse, off)
+				difference := mat.NewVecDense(d, nil)
+				difference.SubVec(mat.NewVecDense(d, row), mat.NewVecDense(d, g.Mean))
+				square := mat.Inner(difference, &inverse, difference)
 				pi += g.Weight * math.Exp(-square/2) / math.Sqrt(math.Pow(2*math.Pi, float64(d))*mat.Det(covariance))
 			}
 			log := v.logDensity(t, row)
@@ -122,13 +119,13 @@ func (v *subject) checkDensity(emit func(engine.Check)) {
 	emit(engine.AtMost("density-float32", batch, 2e-6, "ln π of batches in float32 against float64, likewise"))
 }
 
-// moments returns by how many standard errors the means, the second moments and
-// the mean responsibilities of states are from the target's, at most.
+// moments returns the largest deviation of the means, the second moments and the mean responsibilities of
+// states from the target's, in standard errors.
 func moments(t *Target, x []float32) (worst float64) {
 	d, rows := t.dim, len(x)/t.dim
 	mean, covariance := t.Mean(), t.Covariance()
 	p := make([]float64, t.Components())
-	all, want := make([]stat.Mean, len(p)+d+d*d), make([]float64, 0, len(p)+d+d*d)
+	got, want := make([]stat.Mean, len(p)+d+d*d), make([]float64, 0, len(p)+d+d*d)
 	for _, g := range t.components {
 		want = append(want, g.Weight)
 	}
@@ -137,19 +134,19 @@ func moments(t *Target, x []float32) (worst float64) {
 		row := number.Widen(x[r*d : (r+1)*d])
 		t.Responsibilities(p, row)
 		for k, q := range p {
-			all[k].Add(q)
+			got[k].Add(q)
 		}
 		for i := range d {
 			row[i] -= mean[i]
-			all[len(p)+i].Add(row[i])
+			got[len(p)+i].Add(row[i])
 		}
 		for i := range d {
 			for j := range d {
-				all[len(p)+d+i*d+j].Add(row[i] * row[j])
+				got[len(p)+d+i*d+j].Add(row[i] * row[j])
 			}
 		}
 	}
-	for i, m := range all {
+	for i, m := range got {
 		worst = max(worst, math.Abs(m.Value()-want[i])/m.StandardError())
 		if !(worst <= math.MaxFloat64) {
 			return math.MaxFloat64
@@ -164,9 +161,8 @@ const sixSigma = 6
 
 // checkSamples compares exact samples with the target's exact moments.
 func (v *subject) checkSamples(emit func(engine.Check)) {
-	all := targets()
 	var worst float64
-	for _, t := range all {
+	for _, t := range targets() {
 		x := make([]float32, v.samples*t.dim)
 		v.sample(t, x, &asm.Counter{Seed: 4}, 0)
 		worst = max(worst, moments(t, x))
@@ -175,18 +171,17 @@ func (v *subject) checkSamples(emit func(engine.Check)) {
 		"standard errors between means, second moments and responsibilities of %d exact samples and of the target, the largest of two targets", v.samples))
 }
 
-// checkDistances holds the figures of an evaluation against closed forms, for a
-// flow that is the identity, so that q = N(0, I), and π = N(μ, σ²I).
+// checkDistances compares the figures of an evaluation with closed forms, for a flow that is the identity,
+// so that q = N(0, I), and π = N(μ, σ²I).
 func (v *subject) checkDistances(emit func(engine.Check)) {
 	const mu, variance = 0.4, 1.5
 	c := crash.Must(Preset("paper"))
 	c.Generator.Gain, c.Generator.Depth, c.Generator.Hidden = math.SmallestNonzeroFloat32, 2, []int{4}
 	c.Target = TargetConfig{Components: []Component{{Weight: 1, Mean: []float64{mu, 0}, Covariance: [][]float64{{variance, 0}, {0, variance}}}}}
-	sys := crash.Must(c.New(v.workers))
-	s := sys.(*system)
+	s := crash.Must(c.New(v.workers)).(*system)
 	params := make([]float32, s.NumParams())
 	s.Initialize(params)
-	all := crash.Must(v.integrate(s.newSampler(params)))
+	integrals := crash.Must(v.integrate(s.newSampler(params)))
 	overlapOf := func(v float64) float64 { return math.Exp(-mu*mu/(2*v)) / (2 * math.Pi * v) }
 	var worst float64
 	for _, pair := range []struct {
@@ -194,11 +189,11 @@ func (v *subject) checkDistances(emit func(engine.Check)) {
 		want   float64
 	}{
 		{func(o *overlap) float64 { return o.square }, 1/(4*math.Pi) + 1/(4*math.Pi*variance) - 2*overlapOf(1+variance)},
-		{func(o *overlap) float64 { return o.to }, (2/variance + mu*mu/variance - 2 + 2*math.Log(variance)) / 2},
-		{func(o *overlap) float64 { return o.from }, (2*variance + mu*mu - 2 - 2*math.Log(variance)) / 2},
+		{func(o *overlap) float64 { return o.klTo }, (2/variance + mu*mu/variance - 2 + 2*math.Log(variance)) / 2},
+		{func(o *overlap) float64 { return o.klFrom }, (2*variance + mu*mu - 2 - 2*math.Log(variance)) / 2},
 		{func(o *overlap) float64 { return o.mass }, 1},
 	} {
-		got, _ := all.estimate(pair.figure)
+		got, _ := integrals.estimate(pair.figure)
 		worst = max(worst, math.Abs(got-pair.want))
 	}
 	worst = max(worst, math.Abs(s.target.SquaredNorm()-1/(4*math.Pi*variance)))

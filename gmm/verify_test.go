@@ -90,8 +90,8 @@ func faults() []fault {
 			}
 		}},
 		offByAThousandth("∫(q−π)²", func(o *overlap) *float64 { return &o.square }),
-		offByAThousandth("KL(q‖π)", func(o *overlap) *float64 { return &o.to }),
-		offByAThousandth("KL(π‖q)", func(o *overlap) *float64 { return &o.from }),
+		offByAThousandth("KL(q‖π)", func(o *overlap) *float64 { return &o.klTo }),
+		offByAThousandth("KL(π‖q)", func(o *overlap) *float64 { return &o.klFrom }),
 		offByAThousandth("∫q", func(o *overlap) *float64 { return &o.mass }),
 	}
 }
@@ -100,7 +100,7 @@ func faults() []fault {
 func offByAThousandth(name string, of func(o *overlap) *float64) fault {
 	return fault{name + " is off by a thousandth", []string{"distances"}, func(v *subject) {
 		v.integrate = func(d *sampler) (*sublattices, error) {
-			all, err := d.integrate(context.Background(), coarse)
+			all, err := d.integrate(context.Background(), firstPoints)
 			for i := range all {
 				*of(&all[i]) *= 1.001
 			}
