@@ -34,7 +34,7 @@ func (c *Config) Demands() []engine.Demand {
 	return c.ModalConfig.Demands(1, len(c.Target.Mu), c.targetDemands()...)
 }
 
-// targetDemands are what the wells add to the kit's demands.
+// targetDemands returns the demands of the evaluation, beside the kit's.
 func (c *Config) targetDemands() []engine.Demand {
 	return []engine.Demand{{Key: "evaluation.samples", Bytes: 48 * float64(c.Evaluation.Samples)}}
 }

@@ -2,8 +2,8 @@ package hybrid
 
 import "math"
 
-// A density is the vectors.Target of the wells. Energies far from a well are large,
-// so that it is in float64.
+// A density is the vectors.Target of the wells. It is a vectors.Precise one, because energies far from a
+// well are so large that their differences need float64.
 type density struct{ mu, logZ []float64 }
 
 func newDensity(t *Target) *density {
@@ -36,7 +36,7 @@ func (f *density) LogDensity(dst, x []float32, k []uint8) {
 	}
 }
 
-// Place returns 0 and √μ_k, the distance of a well's minima from there.
+// Place returns 0 and √μ_k, the distance of a mode's minima from 0.
 func (f *density) Place(k int) (center []float64, scale float64) {
 	return []float64{0}, math.Sqrt(f.mu[k])
 }

@@ -8,6 +8,5 @@
 // that vanishes unless the modes agree.
 //
 // The package also holds the exact reference: normalising constants, moments,
-// distribution functions and quantiles of the target, and independent samples
-// from them.
+// distribution functions, quantiles and independent samples of the target.
 package hybrid

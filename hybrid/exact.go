@@ -10,7 +10,7 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// Nodes and weights of the four-point Gauss–Legendre rule on [−1, 1].
+// Positive nodes of the four-point Gauss–Legendre rule on [−1, 1], and their weights.
 var (
 	gaussNodes   = [2]float64{0.339981043584856264803, 0.861136311594052575224}
 	gaussWeights = [2]float64{0.652145154862546142627, 0.347854845137453857373}
@@ -30,19 +30,19 @@ func (w *Well) segment(a, b float64) float64 {
 // absolute error at most 1e-12.
 func (w *Well) CDF(x float64) float64 {
 	r := math.Abs(x)
-	half := 0.5
+	mass := 0.5 // between 0 and |x|
 	switch {
 	case r <= w.low:
-		half = 0
+		mass = 0
 	case r < w.edge():
 		i := int((r - w.low) / w.step)
-		half = min(half, w.mass[min(i, len(w.mass)-1)]+w.segment(w.node(i), r)/w.z)
+		mass = min(mass, w.mass[min(i, len(w.mass)-1)]+w.segment(w.node(i), r)/w.z)
 	}
-	return 0.5 + math.Copysign(half, x)
+	return 0.5 + math.Copysign(mass, x)
 }
 
-// CDFIntegral returns the integral of the CDF from −∞ to x: x·F(x) − ∫ t p(t) dt; the substitution t² − μ makes the last
-// integral, from −∞ to x, an error function.
+// CDFIntegral returns the integral of the CDF F from −∞ to x, which is x·F(x) − ∫ t p(t) dt. The
+// substitution t² − μ makes that integral, from −∞ to x, an error function.
 func (w *Well) CDFIntegral(x float64) float64 {
 	return x*w.CDF(x) + math.Sqrt(math.Pi)/(4*w.z)*math.Erfc(x*x-w.mu)
 }
@@ -56,12 +56,12 @@ func (w *Well) edge() float64 { return w.node(len(w.mass) - 1) }
 // Quantile returns the x with CDF(x) = u, 0 < u < 1, such that |CDF(x) − u| is
 // at most 1e-12.
 func (w *Well) Quantile(u float64) float64 {
-	half := math.Abs(u - 0.5)
-	i, _ := slices.BinarySearch(w.mass, half) // mass[i−1] < half ≤ mass[i]
+	mass := math.Abs(u - 0.5)                 // between 0 and |x|
+	i, _ := slices.BinarySearch(w.mass, mass) // w.mass[i−1] < mass ≤ w.mass[i]
 	i = min(max(i, 1), len(w.mass)-1)
 	a, b := w.node(i-1), w.node(i)
-	start := a + (b-a)*min(1, (half-w.mass[i-1])/(w.mass[i]-w.mass[i-1]))
-	return math.Copysign(stat.Root(w, 0.5+half, a, b, start), u-0.5)
+	start := a + (b-a)*min(1, (mass-w.mass[i-1])/(w.mass[i]-w.mass[i-1]))
+	return math.Copysign(stat.Root(w, 0.5+mass, a, b, start), u-0.5)
 }
 
 // CDF returns the probability of a coordinate at most x.
@@ -99,11 +99,10 @@ func (t *Target) Quantile(u float64) float64 {
 	return math.Copysign(stat.Root(t, upper, low, high, (low+high)/2), u-0.5)
 }
 
-// Sample fills x and k, of one length, with the independent exact samples
-// first, first+1, … of the stream c, one block each: 53 bits decide the
-// quantile of x, 32 the mode.
+// Sample fills x and k, of one length, with the independent exact samples first, first+1, … of the
+// stream c. Each sample has one block: 53 bits choose the quantile of x, 32 the mode.
 func (t *Target) Sample(x []float32, k []uint8, c *rng.Counter, first uint64) {
-	var words [4 * 64]uint32
+	var words [4 * 64]uint32 // 64 blocks
 	for len(x) > 0 {
 		n := min(len(x), len(words)/4)
 		asm.PhiloxBlocks(words[:4*n], c, first)

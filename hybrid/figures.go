@@ -17,7 +17,7 @@ const (
 	wellBins      = 32   // bins of a panel of a conditional law
 	marginalBins  = 150  // bins of the marginal law
 	curvePoints   = 201  // of a panel of a conditional law
-	shownEnergy   = 3.5  // of the conditional laws' panels: e^{−E} is 0.03 there
+	shownEnergy   = 3.5  // E at the ends of a conditional law's panel, where e^{−E} is 0.03
 	leastProbable = 1e-4 // lower end of the marginal density's axis
 )
 
@@ -40,11 +40,11 @@ func illustrate(t *Target, byMode [][]float64, samples int) figure.Figure {
 	conditional[0].Y.Label = "*p*(*x* | *k*)"
 
 	edge := t.edge()
-	all := figure.NewHistogram(-edge, edge, marginalBins)
+	h := figure.NewHistogram(-edge, edge, marginalBins)
 	for _, xs := range byMode {
-		all.Add(xs...)
+		h.Add(xs...)
 	}
-	marginal := densityPanel(t.Density, -edge, edge, all, samples)
+	marginal := densityPanel(t.Density, -edge, edge, h, samples)
 	marginal.Width = 3
 	marginal.X.Label = "*x*, over all modes"
 	marginal.Y = figure.Axis{Label: "*p*(*x*)", Scale: figure.Log, Min: leastProbable, Max: 3 * t.peak()}
@@ -52,13 +52,13 @@ func illustrate(t *Target, byMode [][]float64, samples int) figure.Figure {
 	return f
 }
 
-// peak returns the largest of the wells' maxima, each in its mode's share.
+// peak returns the largest maximum of p(x, k).
 func (t *Target) peak() float64 {
 	return slices.Max(lists.Map(t.wells, func(w *Well) float64 { return w.Density(math.Sqrt(w.mu)) / float64(len(t.wells)) }))
 }
 
-// wellPanels shows the law of x in a mode: in one panel, or in one about each
-// well where nearly nothing lies between them.
+// wellPanels shows the law of x in a mode: in one panel, or in one for each minimum if
+// hardly any weight lies between them.
 func wellPanels(w *Well, mode int, xs []float64, samples int) []figure.Panel {
 	high := math.Sqrt(w.mu + shownEnergy)
 	if w.mu <= shownEnergy {
@@ -80,10 +80,10 @@ func wellPanel(w *Well, low, high float64, bins int, xs []float64, samples int) 
 	p.X.Label = "*x*"
 	p.Y.Min, p.Y.Max = 0, 1.15*w.Density(math.Sqrt(w.mu))
 	if w.mu > shownEnergy {
-		// The panel is narrow: one mark on either side of the minimum.
-		well := math.Copysign(math.Round(10*math.Sqrt(w.mu))/10, low)
-		if aside := math.Round(2.5*(high-low)) / 10; aside > 0 {
-			p.X.Ticks = []float64{well - aside, well + aside}
+		// The panel is narrow: one tick on either side of the minimum.
+		minimum := math.Copysign(math.Round(10*math.Sqrt(w.mu))/10, low)
+		if distance := math.Round(2.5*(high-low)) / 10; distance > 0 {
+			p.X.Ticks = []float64{minimum - distance, minimum + distance}
 		}
 	}
 	return p

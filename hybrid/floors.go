@@ -7,11 +7,11 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// errorLaws are the laws of the errors of n exact samples, times √n or, of the
-// squared discrepancy, n, for n so large that they do not depend on it.
+// errorLaws are the laws of the metrics of n exact samples, times √n, or times n for the squared
+// discrepancy. They are the limits for large n.
 type errorLaws struct{ conditional, marginal, squared, discrepancy stat.Null }
 
-// simulateLaws simulates them.
+// simulateLaws simulates the error laws.
 func (t *Target) simulateLaws() *errorLaws {
 	laws := &errorLaws{marginal: stat.NewNull(stat.Bridges([][]float64{nodes(t, 1000)}, 1, 0))}
 	// Modes are independent of each other, each with n/M samples.
@@ -35,7 +35,7 @@ func (t *Target) simulateLaws() *errorLaws {
 	return laws
 }
 
-// nodes are points of equal probability of a law.
+// nodes returns n quantiles of a law, at equal steps of probability.
 func nodes(l stat.Law, n int) []float64 {
 	x := make([]float64, n)
 	for i := range x {
@@ -44,15 +44,15 @@ func nodes(l stat.Law, n int) []float64 {
 	return x
 }
 
-// simulateDiscrepancy draws the squared discrepancy of exact samples, times their
-// number: that of sums of independent normal numbers at points of the law.
+// simulateDiscrepancy draws the squared discrepancy of n exact samples, times n, in the limit of large n.
+// Then it is that of independent normal weights at points of the law.
 func (t *Target) simulateDiscrepancy() []float64 {
 	const repeats = 500
 	modes := t.Modes()
 	points := min(max(1024/modes, 16), 256)
 	_, delta, weights := spectrum(t)
 	scale := math.Sqrt(1 / float64(points*modes))
-	waves := make([][]complex128, modes) // of a point, at all frequencies
+	waves := make([][]complex128, modes) // scale·e^{ijδx} of each point x and frequency jδ, [points][frequencies]
 	for k := range waves {
 		for _, x := range nodes(t.Well(k), points) {
 			z, rotation := complex(scale, 0), phase(delta*x)
@@ -63,27 +63,27 @@ func (t *Target) simulateDiscrepancy() []float64 {
 		}
 	}
 	r := rand.New(rand.NewPCG(0x6d6d64, 0))
-	xi := make([]float64, modes*points)
+	normals := make([]float64, modes*points)
 	sum := make([]complex128, len(weights))
-	all := make([]float64, repeats)
-	for i := range all {
+	squared := make([]float64, repeats)
+	for i := range squared {
 		var mean float64
-		for j := range xi {
-			xi[j] = r.NormFloat64()
-			mean += xi[j] / float64(len(xi))
+		for j := range normals {
+			normals[j] = r.NormFloat64()
+			mean += normals[j] / float64(len(normals))
 		}
 		for k, w := range waves {
 			clear(sum)
 			for p := range points {
-				c := complex(xi[k*points+p]-mean, 0)
+				c := complex(normals[k*points+p]-mean, 0)
 				for j, z := range w[p*len(weights):][:len(weights)] {
 					sum[j] += c * z
 				}
 			}
 			for j, z := range sum {
-				all[i] += weights[j] * (real(z)*real(z) + imag(z)*imag(z))
+				squared[i] += weights[j] * (real(z)*real(z) + imag(z)*imag(z))
 			}
 		}
 	}
-	return all
+	return squared
 }

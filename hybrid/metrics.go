@@ -23,12 +23,11 @@ import (
 //     V-statistic, which is never negative. The paper says "Joint MMD" without
 //     saying which of the two, nor its bandwidth.
 //
-// and of a generator with a density effective_sample_size, log_z, which is ln M as
-// each mode is normalised, and kl_by_density.
+// For a generator with a density it adds effective_sample_size, kl_by_density, and log_z, which is ln M
+// because each mode is normalised.
 //
-// Intervals are to first order in 1/√n; floors are expectations for as many
-// exact samples, that of joint_mmd the root of the expected square, and their laws
-// are simulated (errorLaws).
+// Intervals are to first order in 1/√n. Floors are expectations for as many exact samples; that of
+// joint_mmd is the root of the expected square. Their laws are simulated (errorLaws).
 func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*measure.Evaluation, error) {
 	drawn, sampler := s.NewStates(samples), s.NewSampler(params)
 	if err := sampler.DrawAll(ctx, drawn, nil); err != nil {
@@ -45,16 +44,16 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 	return table, err
 }
 
-// byMode parts the states (x, k) by k.
+// byMode returns the x of the states (x, k) of each mode.
 func (t *Target) byMode(x []float32, k []uint8) [][]float64 {
-	all := make([][]float64, t.Modes())
+	byMode := make([][]float64, t.Modes())
 	for i, v := range x {
-		all[k[i]] = append(all[k[i]], float64(v))
+		byMode[k[i]] = append(byMode[k[i]], float64(v))
 	}
-	return all
+	return byMode
 }
 
-// compare makes the table of a sample.
+// compare returns the metrics of states.
 func compare(ctx context.Context, target *Target, x []float32, k []uint8) (*measure.Evaluation, error) {
 	modes, n := target.Modes(), float64(len(x))
 	byMode := target.byMode(x, k)
@@ -62,7 +61,6 @@ func compare(ctx context.Context, target *Target, x []float32, k []uint8) (*meas
 	var conditional, variance, floor float64
 	for mode, xs := range byMode {
 		all = append(all, xs...)
-
 		well := target.Well(mode)
 		floor += stat.WassersteinFloor(well, n/float64(modes)) / float64(modes)
 		distance, se := well.MeanAbs(), 0.0
@@ -102,18 +100,17 @@ func compare(ctx context.Context, target *Target, x []float32, k []uint8) (*meas
 			Name: name, Generated: value, Error: value, Paper: paper[name], Interval: interval,
 		}.Judged(floor, law))
 	}
-	scatter := 1 / math.Sqrt(n)
+	scale := 1 / math.Sqrt(n) // of the error laws
 	add("mode_l1", 2*variation.Value, 2*variation.StandardError, l1Floor, null.Variation.Scale(2))
-	add("conditional_w1", conditional, math.Sqrt(variance), floor, laws.conditional.Scale(scatter))
-	add("marginal_w1", marginal, marginalSE, stat.WassersteinFloor(target, n), laws.marginal.Scale(scatter))
+	add("conditional_w1", conditional, math.Sqrt(variance), floor, laws.conditional.Scale(scale))
+	add("marginal_w1", marginal, marginalSE, stat.WassersteinFloor(target, n), laws.marginal.Scale(scale))
 	add("joint_mmd2", d.squared, d.standardError, d.floor, laws.squared.Scale(1/n))
 	root := math.Sqrt(d.squared)
-	add("joint_mmd", root, d.standardError/(2*root), math.Sqrt(d.floor), laws.discrepancy.Scale(scatter))
+	add("joint_mmd", root, d.standardError/(2*root), math.Sqrt(d.floor), laws.discrepancy.Scale(scale))
 	return out, nil
 }
 
-// paperErrors returns the figures of the paper's table, by metric, where the
-// target is the paper's.
+// paperErrors returns the values of the paper's table, by metric, if the target is the paper's.
 func paperErrors(target *Target) map[string]*float64 {
 	if !slices.Equal(lists.Map(target.wells, (*Well).Mu), []float64{1, 9, 25}) {
 		return nil
@@ -124,15 +121,17 @@ func paperErrors(target *Target) map[string]*float64 {
 	}
 }
 
-// discrepancy is the squared maximum mean discrepancy of a sample from the
-// target, its standard error to first order, and its expectation for as many
-// exact samples.
-type discrepancy struct{ squared, standardError, floor float64 }
+// A discrepancy is the squared maximum mean discrepancy between samples and the target.
+type discrepancy struct {
+	squared       float64
+	standardError float64 // to first order in 1/√n
+	floor         float64 // its expectation for as many exact samples
+}
 
 // jointDiscrepancy works in Fourier space, where the kernel exp(−d²/2) is a sum
 // over frequencies jδ. The period 2π/δ exceeds the distance of any two points
 // by nine bandwidths, so that the sum is exact to rounding. Samples beyond reach
-// of the target count as if all at one place, which is the worst case.
+// of the target count as if all were at one place, which is the worst case.
 func jointDiscrepancy(target *Target, byMode [][]float64) discrepancy {
 	reach, delta, weights := spectrum(target)
 	var n float64
@@ -140,12 +139,12 @@ func jointDiscrepancy(target *Target, byMode [][]float64) discrepancy {
 		n += float64(len(xs))
 	}
 	var out discrepancy
-	var sum, squares float64 // of the witness over the sample
+	var sum, squares float64 // of the witness over the samples
+	var self float64         // the mean kernel of two independent exact samples
 	modes := float64(len(byMode))
-	self := 0.0
 	for mode, xs := range byMode {
-		difference := make([]complex128, len(weights))
-		var far float64
+		difference := make([]complex128, len(weights)) // of the characteristic functions
+		var far float64                                // fraction of samples beyond reach
 		for _, x := range xs {
 			if math.Abs(x) > reach {
 				far += 1 / n
@@ -185,8 +184,7 @@ func jointDiscrepancy(target *Target, byMode [][]float64) discrepancy {
 	return out
 }
 
-// spectrum returns how far from 0 samples count, the distance of frequencies and
-// their weights.
+// spectrum returns how far from 0 samples may be, the distance δ of frequencies, and the frequencies' weights.
 func spectrum(target *Target) (reach, delta float64, weights []float64) {
 	const cutoff = 9 // exp(−9²/2) = 3·10⁻¹⁸
 	reach = target.edge() + cutoff
@@ -221,33 +219,33 @@ func (w *Well) meanCos(omega float64) float64 {
 	return 2 * w.step * sum / w.z
 }
 
-// warnings describes what a sample has lost of its target, and what lies outside it.
+// warnings describes the modes and wells that n samples have lost, and the samples outside the wells.
 func warnings(target *Target, byMode [][]float64, n int) (lost, outside []string) {
 	const (
-		lostMode = 0.2 // of a mode's probability
-		lostWell = 0.1 // of a mode's samples, half of which belong to each well
-		few      = 50
-		barrier  = 12.0 // the target's weight beyond it is below 1e-6
-		leak     = 0.02
+		lostMode   = 0.2  // of a mode's probability
+		lostWell   = 0.1  // of a mode's samples, of which half belong to each well
+		minSamples = 50   // of a mode, to tell that a well is lost
+		barrier    = 12.0 // energy beyond which the target's weight is below 1e-6
+		maxLeak    = 0.02 // fraction of samples beyond it
 	)
-	beyond := 0
+	beyond := 0 // number of samples beyond the barrier
 	for mode, xs := range byMode {
 		mu := target.Well(mode).Mu()
 		p, want := float64(len(xs))/float64(n), 1/float64(target.Modes())
 		if p < lostMode*want {
 			lost = append(lost, fmt.Sprintf("mode %d (μ = %g) is all but lost: its probability is %.3f where the target has %.3f", mode, mu, p, want))
 		}
-		right := 0
+		positive := 0
 		for _, x := range xs {
 			if x > 0 {
-				right++
+				positive++
 			}
 			if target.Energy(x, mode) > barrier {
 				beyond++
 			}
 		}
-		share := float64(right) / float64(max(1, len(xs)))
-		if len(xs) >= few && (share < lostWell || share > 1-lostWell) {
+		share := float64(positive) / float64(max(1, len(xs)))
+		if len(xs) >= minSamples && (share < lostWell || share > 1-lostWell) {
 			sign := "+"
 			if share > lostWell {
 				sign, share = "−", 1-share
@@ -255,7 +253,7 @@ func warnings(target *Target, byMode [][]float64, n int) (lost, outside []string
 			lost = append(lost, fmt.Sprintf("mode %d (μ = %g) has all but lost its well at x = %s%.3g: %.3f of its samples are there where the target has 0.500", mode, mu, sign, math.Sqrt(mu), share))
 		}
 	}
-	if share := float64(beyond) / float64(n); share > leak {
+	if share := float64(beyond) / float64(n); share > maxLeak {
 		outside = append(outside, fmt.Sprintf("%.1f %% of the samples lie outside the wells, where the target has less than 0.0001 %%", 100*share))
 	}
 	return lost, outside

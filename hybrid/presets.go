@@ -11,9 +11,8 @@ import (
 // Presets names the ready-made configurations, the default first.
 var Presets = []string{"quick", "paper", "best"}
 
-// Preset returns a fresh copy of the named configuration: the paper's settings, or the
-// recipe for the target, the most accurate one known or one that reaches a useful sampler
-// within seconds on two cores.
+// Preset returns a new copy of the named configuration: "paper", the paper's settings; "best", the most
+// accurate recipe known; or "quick", a recipe that gives a useful sampler within seconds on two cores.
 func Preset(name string) (*Config, error) {
 	if err := conf.OneOf("preset", name, Presets); err != nil {
 		return nil, err
@@ -28,11 +27,11 @@ func Preset(name string) (*Config, error) {
 
 // Adapt gives quick and best the recipe for their target.
 func (c *Config) Adapt(ctx context.Context) (why string, err error) {
-	target, wrong := NewTarget(c.Target.Mu)
-	if c.Preset != "best" && c.Preset != "quick" || wrong != nil {
+	target, invalid := NewTarget(c.Target.Mu)
+	if c.Preset != "best" && c.Preset != "quick" || invalid != nil {
 		return "", nil
 	}
-	var width float64 // about the standard deviation of x beside one of the minima
+	var width float64 // mean over modes of about the standard deviation of x in one well
 	for k := range target.Modes() {
 		width += 1 / math.Sqrt(8*target.Well(k).Mu()+4) / float64(target.Modes())
 	}

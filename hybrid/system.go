@@ -8,8 +8,7 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// system trains a generator of the double wells and knows what there is to
-// measure it by.
+// system trains a generator of the double wells and measures it.
 type system struct {
 	*vectors.System
 	target *Target

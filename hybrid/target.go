@@ -13,11 +13,9 @@ import (
 type Well struct {
 	mu, z, meanSquare float64
 
-	// low + i·step is the i-th node of a grid on which the density reaches
-	// all but a negligible part of its mass, and mass[i] the mass between 0
-	// and that node.
+	// A grid of |x| with nodes low + i·step, outside which the mass is negligible.
 	low, step float64
-	mass      []float64
+	mass      []float64 // between 0 and node i
 }
 
 // Limits of μ. Beyond the upper one, float32 resolves a well's width, about
@@ -28,7 +26,7 @@ const (
 )
 
 const (
-	cut          = 6.5 // |x²−μ| beyond which e^{−E} < 5·10⁻¹⁹ is taken as zero
+	cut          = 6.5 // |x²−μ| beyond which e^{−E} < 5·10⁻¹⁹ counts as zero
 	nodesPerUnit = 8   // grid nodes per standard deviation of a well
 )
 
@@ -64,6 +62,7 @@ func NewWell(mu float64) (*Well, error) {
 	return w, nil
 }
 
+// node returns node i of the grid.
 func (w *Well) node(i int) float64 { return w.low + float64(i)*w.step }
 
 // weight returns e^{−E(x)}.

@@ -13,16 +13,16 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// Verify checks the mathematics of the paper's target and, with it, that of the
-// kit, and reports each check through emit.
+// Verify checks the mathematics of the paper's target, and of the kit with that target, and reports each
+// check through emit. The error is that of ctx.
 func Verify(ctx context.Context, workers *pool.Pool, emit func(engine.Check)) error {
 	c := crash.Must(Preset("paper"))
 	target := crash.Must(NewTarget(c.Target.Mu))
-	own := func(emit func(engine.Check)) { checkTarget(emit, target) }
-	return engine.RunChecks(ctx, emit, append([]engine.Checker{own}, vectors.ModalChecks(c.ModalConfig, known(target), workers)...)...)
+	targetCheck := func(emit func(engine.Check)) { checkTarget(emit, target) }
+	return engine.RunChecks(ctx, emit, append([]engine.Checker{targetCheck}, vectors.ModalChecks(c.ModalConfig, known(target), workers)...)...)
 }
 
-// known says of the target what checks of the kit need.
+// known returns the target with all that the checks of the kit need to know of it.
 func known(t *Target) vectors.Known {
 	return vectors.Known{
 		Target: newDensity(t), Sample: t.Sample,
@@ -33,36 +33,36 @@ func known(t *Target) vectors.Known {
 	}
 }
 
-// moments returns by how many standard errors P(k), ⟨sign x⟩, ⟨|x|⟩ and ⟨x²⟩ in
-// each mode are off those of the target, at most.
+// moments returns the largest deviation of P(k), and of ⟨sign x⟩, ⟨|x|⟩ and ⟨x²⟩ in each mode, from those of
+// the target, in standard errors.
 func moments(t *Target, x []float32, k []uint8) (worst float64) {
-	deviates := func(m stat.Mean, want float64) {
+	compare := func(m stat.Mean, want float64) {
 		worst = max(worst, math.Abs(m.Value()-want)/m.StandardError())
 	}
 	for mode := range t.Modes() {
-		var in, side, abs, square stat.Mean
+		var probability, sign, abs, square stat.Mean
 		for i, v := range number.Widen(x) {
 			if int(k[i]) != mode {
-				in.Add(0)
+				probability.Add(0)
 				continue
 			}
-			in.Add(1)
-			side.Add(math.Copysign(1, v))
+			probability.Add(1)
+			sign.Add(math.Copysign(1, v))
 			abs.Add(math.Abs(v))
 			square.Add(v * v)
 		}
-		deviates(in, 1/float64(t.Modes()))
-		deviates(side, 0)
-		deviates(abs, t.Well(mode).MeanAbs())
-		deviates(square, t.Well(mode).MeanSquare())
+		compare(probability, 1/float64(t.Modes()))
+		compare(sign, 0)
+		compare(abs, t.Well(mode).MeanAbs())
+		compare(square, t.Well(mode).MeanSquare())
 	}
 	return worst
 }
 
-// checkTarget compares the trapezoidal rule with the Gauss–Legendre rule of the
-// quantile tables and with known digits, and quantiles with their inverse.
+// checkTarget compares moments by the trapezoidal rule with the Gauss–Legendre rule of the grid and with
+// known digits, and quantiles with the CDF.
 func checkTarget(emit func(engine.Check), target *Target) {
-	known := map[float64][3]float64{ // ln Z, ⟨|x|⟩, ⟨x²⟩
+	knownDigits := map[float64][3]float64{ // ln Z, ⟨|x|⟩, ⟨x²⟩
 		1:  {0.679926242894, 0.827392439339, 0.832745487128},
 		9:  {-0.523903196021, 2.992975786952, 8.971958414172},
 		25: {-1.036772487917, 4.998497817741, 24.989987961409},
@@ -71,7 +71,7 @@ func checkTarget(emit func(engine.Check), target *Target) {
 	laws := []stat.Law{target}
 	for _, w := range target.wells {
 		rules = max(rules, math.Abs(2*w.mass[len(w.mass)-1]-1))
-		if d, ok := known[w.mu]; ok {
+		if d, ok := knownDigits[w.mu]; ok {
 			for i, v := range [3]float64{w.LogZ(), w.MeanAbs(), w.MeanSquare()} {
 				digits = max(digits, math.Abs(v-d[i]))
 			}
