@@ -13,7 +13,7 @@ import (
 // whitening product y = L⁻¹(x − μ) for each component.
 //
 // With u the relative rounding 2⁻²⁴ of float32, a term −½|y|² is off by about
-// u·|y|·(d + 2)·|L⁻¹|(|x| + |μ|): of the order of what rounding x itself makes.
+// u·|y|·(d + 2)·|L⁻¹|(|x| + |μ|), about as much as by rounding x.
 type density struct {
 	dim     int
 	target  *Target

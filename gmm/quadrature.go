@@ -72,7 +72,7 @@ func (o *overlap) add(p overlap, weight float64) {
 
 // A rule holds the nodes of the trapezoidal rule for an average over the standard normal
 // law on a line. Their number is even, and the nodes of even index have half of the
-// weight. The nodes are not symmetric about 0, so that those of even and of odd index
+// weight. The nodes are not symmetric about 0, so that nodes of even and of odd index
 // give different sums of a symmetric integrand.
 type rule struct{ node, weight []float64 }
 
@@ -141,7 +141,7 @@ func (d *sampler) integrate(ctx context.Context, points int) (*sublattices, erro
 	square := points * points
 	components := d.system.target.Components()
 	laws := d.Laws()
-	// Nodes of each component of π come first, and then those of each law of q.
+	// The nodes of each component of π come first, and then the nodes of each law of q.
 	nodes := (components + len(laws)) * square
 	parts := make([]sublattices, (nodes+nn.BlockRows()-1)/nn.BlockRows())
 	d.Each(nodes, func(b *vectors.Tools, lo, hi int) {

@@ -44,8 +44,8 @@ func nodes(l stat.Law, n int) []float64 {
 	return x
 }
 
-// simulateDiscrepancy draws the squared discrepancy of n exact samples, times n, in the limit of large n.
-// Then it is that of independent normal weights at points of the law.
+// simulateDiscrepancy draws the squared discrepancy of n exact samples, times n, in the limit of large n:
+// the squared norm of a sum of kernels at points of the law, with independent normal weights.
 func (t *Target) simulateDiscrepancy() []float64 {
 	const repeats = 500
 	modes := t.Modes()

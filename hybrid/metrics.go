@@ -223,7 +223,7 @@ func (w *Well) meanCos(omega float64) float64 {
 func warnings(target *Target, byMode [][]float64, n int) (lost, outside []string) {
 	const (
 		lostMode   = 0.2  // of a mode's probability
-		lostWell   = 0.1  // of a mode's samples, of which half belong to each well
+		lostWell   = 0.1  // of a mode's samples; the target has half of them in each well
 		minSamples = 50   // of a mode, to tell that a well is lost
 		barrier    = 12.0 // energy beyond which the target's weight is below 1e-6
 		maxLeak    = 0.02 // fraction of samples beyond it

@@ -16,7 +16,7 @@ import (
 type weigher struct {
 	*learner
 	nextPasses []densePass // of each block's s′; nil where no states move
-	weighed    []pool.Span // what ranks give each other of R
+	weighed    []pool.Span // R, which ranks exchange
 	reused     bool        // whether the batch was drawn at an earlier step, with other parameters
 
 	// Arguments of the call under way.

@@ -27,7 +27,7 @@ func (l bounded) LossGradient(ds stateGradient, s, next States) float64 {
 	return loss
 }
 
-// State lists what the loss carries from step to step.
+// State returns the sections of the loss without the penalty.
 func (l bounded) State() []engine.Section { return state.Of(l.discrepancy) }
 
 // A boundary is the soft penalty of eq. (5.2), which keeps early

@@ -10,7 +10,7 @@ import (
 	"github.com/revgen/revgen/internal/conf"
 )
 
-// Config is what a run on real vectors takes besides its target. A system's
+// Config is the configuration of a run on real vectors, without the target. A system's
 // configuration embeds it. Fields without a key are of ModalConfig.
 type Config struct {
 	engine.Common
@@ -126,8 +126,8 @@ type BoundaryConfig struct {
 	Center    []float64 `json:"center" is:"finite"`       // x_0; empty means the origin
 }
 
-// ModalConfig is what a run on states of a real vector and a mode takes besides its
-// target: a Config with other keys. Its parts convert to those of Config.
+// ModalConfig is the configuration of a run on vectors with modes, without the target: a Config with other
+// keys. Its parts convert to the parts of Config.
 type ModalConfig struct {
 	engine.Common
 	Transition ModalTransition `json:"transition"`

@@ -4,7 +4,7 @@ import "github.com/revgen/revgen/engine/measure"
 
 const (
 	judgedSamples = 1 << 14 // samples whose weights are judged together
-	judgedSteps   = 1 << 17 // bound on those samples times the steps that each serves: how long a judgement may wait
+	judgedSteps   = 1 << 17 // limit of samples times steps that each serves, so that no judgement waits too long
 	finiteTail    = 0.5     // Pareto's k̂ below which weights have a finite variance
 )
 

@@ -41,7 +41,7 @@ func (c *Config) explain(generator, move string) string {
 	return fmt.Sprintf("%s, %s; %s evaluates ln π %d times%s", generator, by, subject, evaluations, end)
 }
 
-// name returns what a generator without modes is, in words.
+// name describes a generator without modes in words.
 func (g *GeneratorConfig) name() string {
 	switch {
 	case g.Kind == "residual":
@@ -96,7 +96,7 @@ func (c *Config) demands(dim, modes int, target []engine.Demand) []engine.Demand
 		blocked := rows * (1 + 7*min(1, max(1, m)/float64(min(n, nn.BlockRows()))))
 		batch += blocked*8*(k+4)*(d+float64(nets.base.Factors())) + 8*24*k*max(1, m)*triangle
 		if c.Generator.Bent {
-			// Bent coordinates, those of couplings, and parameters of bends.
+			// Bent coordinates of Gaussians and of couplings, and parameters of bends.
 			batch += blocked*(24*k+32)*d + rows*d*float64(32*c.Generator.Depth+16) + 8*272*k*max(1, m)*d
 		}
 		demands = append(demands, engine.Demand{Key: "generator.scout.population", Bytes: float64(c.Generator.Scout.Population) * (8*k + 20*d + 128)})

@@ -35,10 +35,10 @@ type proposal struct {
 // probability on the way back.
 func (p *proposal) logRatio(logPi, logNext float64) float64 { return logNext - logPi + p.logVolume }
 
-// A kernel is the Metropolis–Hastings kernel p(s, s′). Without modes it is that of the
-// paper's "MCMC Transition Kernel": each step proposes x′ = x + σε with ε ~ N(0, I) and one
-// of the listed σ, drawn independently of x. With modes it is that of "Product Kernel and
-// Hybrid MCMC Transition". It is immutable.
+// A kernel is the Metropolis–Hastings kernel p(s, s′). Without modes it is the paper's "MCMC
+// Transition Kernel": each step proposes x′ = x + σε with ε ~ N(0, I) and one of the listed σ,
+// drawn independently of x. With modes it is the paper's "Product Kernel and Hybrid MCMC
+// Transition". It is immutable.
 type kernel struct {
 	target     Target
 	config     TransitionConfig
@@ -104,7 +104,7 @@ func (t *kernel) maxSamples() uint64 {
 // A mover takes steps of a kernel, and evaluates ln π of states, in one thread.
 type mover struct {
 	*kernel
-	clone       Target // what this thread may call
+	clone       Target // the target for this thread
 	density     func(dst []float64, x []float32, k []uint8)
 	beta        float64     // inverse temperature of the target
 	halted      func() bool // ends a run early; nil in training

@@ -24,15 +24,15 @@ type densePass interface {
 	// score adds to grad Σ_r c_r ∇_θ ln q(x_r), the states held fixed, of the rows of the last
 	// forward or density. For parameters of a base it adds sums that networks.finish completes.
 	score(grad []float32, c []float64, w *weights, s *scratch)
-	// laws returns the weights of the laws of which q is a mixture. Each is a map of standard
-	// normal noise z ∈ R^d.
+	// laws returns the weights of the laws whose mixture is q. Each law is a map of standard normal
+	// noise z ∈ R^d.
 	laws(w *weights) []float64
 	// image sets x to the map of z of one law.
 	image(x, z []float32, law int, w *weights)
 }
 
-// A mixtureFlow is a mixture of Gaussians taken through affine couplings, of which
-// there may be none, and then to the target's place and units:
+// A mixtureFlow takes a mixture of Gaussians through affine couplings f, if there are any, and then to the
+// target's place and units:
 //
 //	x = c + s ⊙ f(y),   y ~ Σ_j w_j N(μ_j, L_j L_jᵀ)   or   y_i ~ Σ_j w_ij N(μ_ij, σ_ij²).
 //
@@ -182,8 +182,8 @@ func (p *mixturePass) score(grad []float32, c []float64, w *weights, s *scratch)
 	p.scoreFrom(grad, dy, c, w, s)
 }
 
-// laws implements densePass. A product has a law for each choice of a component for every coordinate,
-// those of the first coordinate changing fastest: too many unless there are few coordinates.
+// laws implements densePass. A product has a law for each choice of a component for every coordinate, too
+// many unless there are few coordinates. The choice for the first coordinate changes fastest.
 func (p *mixturePass) laws(w *weights) []float64 {
 	b, products := p.flow.nets.base, []float64{1}
 	for f := range b.Factors() {

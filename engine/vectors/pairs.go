@@ -13,7 +13,7 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// A lossKind is what loss.kind names: one of the two forms of reversibility, with its loss.
+// A lossKind is a value of loss.kind: one of the two forms of reversibility, with its loss.
 type lossKind interface {
 	build(c *Config, e *Ensemble, l *learner, t *transition) form
 	validate(l *LossConfig, dim int) error // checks the settings of this kind alone

@@ -98,8 +98,8 @@ func (c *Config) Recipe(ctx context.Context, t Target, seen Seen, quick bool) (w
 	case d > mixture.InShape && g.Base == "joint":
 		rate, steps = mixture.SettledRate, mixture.SettledSteps
 		if g.Depth > 0 {
-			// Couplings move coordinates in units of their deviation, of which the others may leave
-			// little. Noise grows with the Gaussian's parameters, whose number is about d².
+			// Couplings move coordinates in units of their deviation, but given the others a coordinate
+			// may have little freedom. Noise grows with the Gaussian's parameters, about d² of them.
 			rate = number.Rounded(rate*min(1, look.Freedom/minFreedom)*math.Pow(mixture.InShape/float64(d), 2), 2)
 		}
 	case g.Depth > 0 && d > highDim:
@@ -137,8 +137,8 @@ func (c *Config) spareEvaluations(d int, look mixture.Look) {
 // nearlyGaussian reports whether couplings have little to bend.
 func nearlyGaussian(look mixture.Look) bool { return !look.Several && !look.Curved }
 
-// chooseGenerator scouts the target, and chooses components and couplings by what it finds. It returns
-// what it found, and the reason of its choice.
+// chooseGenerator scouts the target and chooses components and couplings for it. It returns its look at
+// the target, and the reason of its choice.
 func (c *Config) chooseGenerator(ctx context.Context, t Target, sparing bool) (look mixture.Look, why string, err error) {
 	workers := pool.New(0)
 	defer workers.Close()
@@ -253,7 +253,7 @@ func (c *ModalConfig) Recipe(ctx context.Context, t Target, seen Seen, quick boo
 	}
 	c.Transition.Sigma = mixture.Lengths(seen.Width, d)
 	c.Loss.Kind, c.Loss.Partners = "balance", 0.9
-	if g.Bent { // few Gaussians: moves show them what they do not cover
+	if g.Bent { // few Gaussians may leave weight uncovered, which moves reach
 		c.Loss.Partners = 0.5
 	}
 

@@ -17,18 +17,18 @@ import (
 //
 //	x′ = c + √(1−β²)(x − c) + β L ε,  accepted with min{1, π(x′) N(x) / π(x) N(x′)},
 //
-// need few where π is close to N. But they pull towards the generator's samples, and chains are to be
-// evidence about those. So a chain takes them only once it has come to rest without them, where π
+// need few where π is close to N. But they pull towards the generator's samples, for which chains are to be
+// independent evidence. So a chain takes them only once it has come to rest without them, where π
 // alone has led it. From then on all its steps leave π invariant, and a mode that the generator
 // lacks is as hard to leave as π/N is large there.
 
 const (
-	shapeStates   = 1 << 14 // samples whose covariance is taken; in many coordinates
-	shapeNumbers  = 1 << 23 // as many as have so many coordinates together
-	samplesPerDim = 4       // samples for each coordinate from which a covariance is known well enough
+	shapeStates   = 1 << 14 // samples whose covariance is taken
+	shapeNumbers  = 1 << 23 // limit of these samples' coordinates
+	samplesPerDim = 4       // samples for each coordinate with which a covariance is known well enough
 
-	plainEveryMany = 8 // in many coordinates one step in so many is the kernel's own
-	plainEvery     = 2 // in few, where the kernel's own steps may be those that cross between modes
+	plainEveryMany = 8 // one step in 8 is the kernel's own in many coordinates,
+	plainEvery     = 2 // and one in 2 in few, where the kernel's own steps may cross between modes
 
 	typicalStep      = 2.4  // length of steps L ε in which a Gaussian mixes best, times √d
 	targetAcceptance = 0.25 // to which the length is adapted until a chain is at rest
@@ -92,7 +92,7 @@ func (s *shape) inverse(z, x []float32) {
 // A shaping is the state of chains that take steps in the shape of the generator's samples.
 type shaping struct {
 	shapes     []*shape  // of the modes
-	plainEvery int       // one step in so many is the kernel's own
+	plainEvery int       // one step in plainEvery is the kernel's own
 	steps      int       // of each chain so far
 	lookedAt   int       // value of steps at the last look whether chains have come to rest
 	lastLogPi  []float64 // of each chain at that look
@@ -162,7 +162,7 @@ func (w *walk) centred(samples States, mode int) (center, distances []float64) {
 	return center, distances
 }
 
-// advance takes a slice's steps: first those of the kernel, then those of the shapes.
+// advance takes a slice's steps: first the kernel's own, then steps in the modes' shapes.
 func (w *walk) advance(stream *rng.Counter, steps int) {
 	s := w.shaping
 	plain := (steps + int(w.Calls)%s.plainEvery) / s.plainEvery // one in plainEvery over many slices, however short

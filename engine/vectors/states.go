@@ -126,7 +126,7 @@ func (e *Ensemble) rowBytes(format string) (int, error) {
 	return 0, fmt.Errorf("format: %q is not states or x", format)
 }
 
-// stateName says what states are, as the end of a sentence.
+// stateName describes states, as the end of a sentence.
 func (e *Ensemble) stateName() string {
 	if e.Modes > 0 {
 		return fmt.Sprintf("states of %d coordinates and a mode", e.Dim)

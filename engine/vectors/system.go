@@ -49,7 +49,7 @@ func (s *System) NumParams() int { return s.generator.nets.params }
 // TensorName implements engine.TensorNamer.
 func (s *System) TensorName(i int) string { return s.generator.nets.tensorName(i) }
 
-// State returns what the loss carries from step to step.
+// State implements engine.Stateful.
 func (s *System) State() []engine.Section { return state.Of(s.form) }
 
 // Converged implements engine.Converging.

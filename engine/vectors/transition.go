@@ -16,8 +16,8 @@ type transition struct {
 	lanes     *nn.Lanes
 	movers    []*mover             // of blocks
 	counts    []engine.Count       // of each block's proposals
-	movingEnd func(lo, hi int) int // the first states lo … movingEnd−1 of a block move, the others do not
-	shared    []pool.Span          // what ranks give each other of a batch that has moved
+	movingEnd func(lo, hi int) int // end of the states that move, the first ones of a block lo … hi−1
+	shared    []pool.Span          // results that ranks exchange
 
 	modes          []float32 // modes of s and s′ of a batch that serves several steps; nil without modes
 	logPi, logNext []float64 // β ln π of each s, and of each s′ that has moved

@@ -54,7 +54,7 @@ type subject struct {
 	steps   int // of each chain
 	batches int // of the population loss
 	samples int // exact samples that move, with modes
-	summed  int // size of the larger batches of which losses are double sums
+	summed  int // size of the larger batches for double sums
 
 	kernel      func(t Target, c TransitionConfig) *kernel
 	acceptance  func(m *mover, rows int) []float32

@@ -117,7 +117,7 @@ type walk struct {
 	sampler   *Sampler
 	lo, hi    int      // the states lo … hi−1 are the rank's own
 	first     uint64   // number of the first state in streams
-	shaping   *shaping // nil if all steps are those of refinement
+	shaping   *shaping // nil if all steps are the kernel's own
 	firstLeap uint64   // number of the first sample that chains leap to; 0 if they do not leap
 }
 

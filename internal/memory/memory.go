@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Unknown is the limit where the machine does not say what it has.
+// Unknown is the limit of a machine whose memory is unknown.
 const Unknown = 64 << 30
 
 // Limit returns the bytes that the process may use: the least of the machine's memory, its control

@@ -1,6 +1,6 @@
 package pool
 
-// Tools hold what each thread needs to work on rows: buffers, or a clone of a target.
+// Tools hold buffers, or clones of a target, one for each thread that works on rows.
 type Tools[T any] struct {
 	pool *Pool
 	free chan T
