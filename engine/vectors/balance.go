@@ -182,7 +182,7 @@ func (b *balance) surrogate(_ *LossConfig, l *learner) func(params []float64) fl
 	density := l.generator.(interface {
 		logDensity64(params []float64) func(x []float64, k int) float64
 	})
-	logQ := func(params []float64) (logQ, nextLogQ []float64) {
+	logDensities := func(params []float64) (logQ, nextLogQ []float64) {
 		params = slices.Clone(params)
 		if l.nets.base != nil { // its place is not learned
 			copy(params[l.nets.placeStart:l.nets.learnedStart()], initial[l.nets.placeStart:])
@@ -199,10 +199,10 @@ func (b *balance) surrogate(_ *LossConfig, l *learner) func(params []float64) fl
 		return logQ, nextLogQ
 	}
 	// R at other parameters is R of the last step and the change of ln q in float64.
-	initialLogQ, initialNext := logQ(initial)
+	initialLogQ, initialNext := logDensities(initial)
 	initialR, initialRNext := slices.Clone(b.R), slices.Clone(b.RNext)
 	return func(params []float64) float64 {
-		r, rNext := logQ(params)
+		r, rNext := logDensities(params)
 		for i := range r {
 			r[i] += initialR[i] - initialLogQ[i]
 			rNext[i] += initialRNext[i] - initialNext[i]

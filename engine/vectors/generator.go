@@ -124,10 +124,10 @@ func (n *networks) initialize(params []float32, seed uint64, gain float64) {
 	c := rng.Stream(seed, rng.Initialization, 0)
 	var block uint64
 	for i, net := range n.nets {
-		params := n.slice(params, i)
-		block = net.Initialize(params, &c, block)
+		netParams := n.slice(params, i)
+		block = net.Initialize(netParams, &c, block)
 		last := net.Layers() - 1
-		tensors := [][]float32{net.Weights(params, last), net.Biases(params, last)}
+		tensors := [][]float32{net.Weights(netParams, last), net.Biases(netParams, last)}
 		if n.modes > 0 {
 			tensors = tensors[:1]
 		}
