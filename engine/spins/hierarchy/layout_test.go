@@ -222,20 +222,20 @@ func TestWalks(t *testing.T) {
 	long.SkipShort(t)
 	for name, target := range layoutGraphs() {
 		near := target.neighbours()
-		w := newWeb(target.Beta, near)
+		w := newSparseGraph(target.Beta, near)
 		order := make([]int32, len(near)) // as they are numbered
 		for i := range order {
 			order[i] = int32(i)
 		}
-		s, known := newSeeker(w, order, order), make([]bool, len(near))
+		s, known := newInputFinder(w, order, order), make([]bool, len(near))
 		for k := range order {
 			s.walk(k)
 			for i, p := range naiveReached(target.Beta, near, known, k) {
-				require.InDelta(t, p, s.reached[i], 1e-13*p+1e-250, "%s, %d", name, k)
-				require.Equal(t, s.reached[i] > 0, slices.Contains(s.ends, int32(i)), "%s, %d", name, k)
+				require.InDelta(t, p, s.endProbability[i], 1e-13*p+1e-250, "%s, %d", name, k)
+				require.Equal(t, s.endProbability[i] > 0, slices.Contains(s.ends, int32(i)), "%s, %d", name, k)
 			}
-			s.leave()
-			for _, all := range [][]float64{s.at, s.after, s.visits, s.reached} {
+			s.clearEnds()
+			for _, all := range [][]float64{s.p, s.pNext, s.visits, s.endProbability} {
 				require.Equal(t, make([]float64, len(near)), all)
 			}
 			known[k] = true
