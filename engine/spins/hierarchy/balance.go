@@ -9,15 +9,15 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// Draw draws the learned sites of the batch, at the step's temperature, and all sites of s,
-// its first samples.
+// Draw draws the learned sites of the batch, at the step's temperature, and all sites of its
+// first samples, which it copies to s.
 func (b *Batch[W]) Draw(s []W, θ []float32, step uint32) {
 	b.Room.SetBeta(b.beta(step))
 	b.Generate(θ, step)
 	b.Complete(s)
 }
 
-// Weigh sets R of the batch and of where its first samples have moved.
+// Weigh sets R of the batch, and R of next, where the first samples have moved.
 func (b *Batch[W]) Weigh(r, rNext []float64, _, next []W) {
 	if len(next) > 0 {
 		b.ScoreAll(next)
@@ -25,17 +25,17 @@ func (b *Batch[W]) Weigh(r, rNext []float64, _, next []W) {
 	b.R(r, rNext[:b.Scored*block])
 }
 
-// Score sets grad to Σ c ∇ln q of all states that were weighed.
+// Score sets grad to Σ c ∇ln q over the states that Weigh has weighed.
 func (b *Batch[W]) Score(grad, _ []float32, c, cNext []float64) {
 	b.Backward(grad, c, cNext[:b.Scored*block])
 }
 
-// Steps are those of a system for a generator with a density, for systems to embed. Its
-// loss is engine.Balance of
+// Steps are the training steps of a generator with a density, for systems to embed. The loss is
+// engine.Balance of
 //
 //	R = ln q(s) + βE(s),
 //
-// a constant where q = π. The samples that move, which stand in S, have s′ by the target's
+// a constant where q = π. S holds the samples that move, and Next their s′ by the target's
 // transition.
 type Steps[W uint64 | byte] struct {
 	engine.Densities[[]W]
@@ -49,9 +49,9 @@ type Architecture[W uint64 | byte] interface {
 	NewBatch(samples, scored int, seed uint64, workers *pool.Pool) (*Batch[W], error)
 }
 
-// NewSteps returns the steps of a training of a model at inverse temperature beta, which is
-// annealed as the configuration of the moves says. kernels returns those of its law, given where
-// the batch is, whose inverse temperature is fraction·β when one runs.
+// NewSteps returns the steps of a training of a model at inverse temperature beta, which rises to
+// it as the configuration of the moves says. kernels returns the kernels of the model's law. They
+// may use the batch's room, whose inverse temperature is fraction·β when a kernel runs.
 func NewSteps[W uint64 | byte](m Architecture[W], beta float64, t *engine.Training, loss engine.Balancing, c *spins.TransitionConfig,
 	kernels func(in sites.Room[W]) spins.Kernels[W], workers *pool.Pool) (s Steps[W], err error) {
 	balance := engine.NewBalance(loss, t.Batch, t.Batch, block)
@@ -71,24 +71,24 @@ func NewSteps[W uint64 | byte](m Architecture[W], beta float64, t *engine.Traini
 	}, nil
 }
 
-// Fixed returns the loss of the batch and its s′, held fixed, as a function of θ, given ln q of
-// the learned sites of a configuration.
+// Fixed returns the balance loss as a function of θ, with the batch and its s′ held fixed. logq
+// computes ln q of the learned sites of a configuration.
 func (s *Steps[W]) Fixed(logq func(params []float64, config []W) float64) func(params []float64) float64 {
 	b, words := s.batch, s.Net.Words()
 	configs := make([]W, b.Samples*block*words)
 	b.Complete(configs)
 	configs = append(configs, s.Next...)
-	var exact []float64 // −ln W, which does not depend on θ
+	var energies []float64 // R − ln q of the learned sites, which does not depend on θ
 	for k := range b.Blocks() {
 		for i, x := range b.Room.R(k) {
-			exact = append(exact, x-b.Room.LogQ(k)[i])
+			energies = append(energies, x-b.Room.LogQ(k)[i])
 		}
 	}
 	return func(params []float64) float64 {
-		all := make([]float64, len(exact))
-		for i, w := range exact {
-			all[i] = w + logq(params, configs[i*words:][:words])
+		r := make([]float64, len(energies))
+		for i, e := range energies {
+			r[i] = e + logq(params, configs[i*words:][:words])
 		}
-		return s.LossOf(all[:b.Samples*block], all[b.Samples*block:])
+		return s.LossOf(r[:b.Samples*block], r[b.Samples*block:])
 	}
 }

@@ -49,7 +49,7 @@ func naiveDraw(m *Model, params []float64, stream asm.Counter, index uint64) (dr
 		return h
 	}
 	known := learnedMask(m)
-	for _, s := range m.exact.drawn {
+	for _, s := range m.exact.drawOrder {
 		logit := 2 * t.Beta * t.field(int(s.centre))
 		for _, b := range near[s.centre] {
 			if known>>b.spin&1 == 1 {

@@ -9,51 +9,54 @@ import (
 	"github.com/revgen/revgen/engine/spins"
 )
 
-// Blocks of samples have one word a spin: bit b is the spin of sample b.
+// block is the number of samples of a block, which has a word for each spin: bit b of it is the
+// spin of sample b.
 const block = asm.BitSamples
 
+// Tables have 2^n entries.
 const (
-	starInputs = 12 // most spins around a star, whose weights are tabulated
-	leafInputs = 8  // most neighbours of a leaf, whose logits are tabulated
+	starInputs = 12 // the most learned spins around a star
+	leafInputs = 8  // the most neighbours of a leaf
 )
 
-// exact holds the spins that no perceptron draws, in stars. The sum of the Boltzmann
-// weights over a star's spins is a number for every state of the learned spins around it,
-// and so is the probability of its centre; the leaves are drawn last, by the heat bath.
+// exact draws the spins that no perceptron draws, and sums them out. They fall into stars. A
+// table over the states of the learned spins around a star has the Boltzmann weight of the star's
+// spins, summed, and the probability of its centre. The leaves are drawn last, by the heat bath.
 //
 // ln W is the logarithm of the Boltzmann weight of the learned spins, all
 // others summed out.
 type exact struct {
-	target *Target
-	stars  []star
-	drawn  []star // centres with the leaves summed out, then all others given all their neighbours
-	tables []starTable
-	bonds  []term // between learned spins
-	fields []term // of learned spins
+	target    *Target
+	stars     []star
+	drawOrder []star // first centres, with their leaves summed out, then spins whose neighbours are all drawn
+	tables    []starTable
+	bonds     []term // between learned spins
+	fields    []term // of learned spins
 }
 
+// A star of spins, or a leaf of one, which counts as the centre of a star without leaves.
 type star struct {
 	centre int32
-	around []int32 // spins that it depends on
-	table  int
+	around []int32 // spins that its law depends on
+	table  int     // index of its table
 }
 
-// A starTable depends on β.
+// A starTable has numbers for all states of the spins around a star, at the present β.
 type starTable struct {
-	inputs int
-	// Every leaf adds 2cosh β(h + Σ c_j x_j + c s_centre) to the weight.
-	leaves []starLeaf
-	own    []float64 // the centre's couplings and field
-	weighs bool      // ln W is wanted
-	logW   []float64 // [2^inputs], nil if it is not
-	centre []uint32  // [2^inputs] threshold of the centre
+	inputs int // spins around the star
+	// Every leaf multiplies the weight by 2cosh β(h + Σ c_j x_j + c s_centre).
+	leaves          []starLeaf
+	centreCouplings []float64 // couplings of the centre to these spins, and its field
+	needsLogW       bool
+	logW            []float64 // [2^inputs], nil if it is not needed
+	thresholds      []uint32  // [2^inputs] probability that the centre is up
 }
 
 type starLeaf struct {
-	at        []int        // bits of the star's number that it is coupled to
-	couplings []float64    // to them, and the field
-	centre    float64      // coupling to the centre
-	log       [2][]float64 // [centre][2^len(at)] ln 2cosh of its field
+	inputs         []int        // the spins around the star that it is coupled to
+	couplings      []float64    // to these spins, and its field
+	centreCoupling float64      // to the centre
+	logWeights     [2][]float64 // [centre][2^len(inputs)] ln 2cosh of β times its field
 }
 
 // A term is a sum with one coefficient over products of spins, or over spins.
@@ -71,10 +74,10 @@ func newExact(t *Target, learned []bool) (*exact, error) {
 		return nil, err
 	}
 	tables := map[string]int{}
-	share := func(t starTable) int { // a new table, unless there is one with the same couplings
-		key := fmt.Sprint(t.weighs, t.own)
+	tableOf := func(t starTable) int { // stars with the same couplings share a table
+		key := fmt.Sprint(t.needsLogW, t.centreCouplings)
 		for _, l := range t.leaves {
-			key += fmt.Sprint(l.at, l.couplings, l.centre)
+			key += fmt.Sprint(l.inputs, l.couplings, l.centreCoupling)
 		}
 		k, ok := tables[key]
 		if !ok {
@@ -84,54 +87,54 @@ func newExact(t *Target, learned []bool) (*exact, error) {
 		}
 		return k
 	}
-	var last []star // to be drawn
-	for _, of := range stars {
-		d := len(of.Around)
+	var leaves []star // and centres without leaves
+	for _, group := range stars {
+		d := len(group.Around)
 		if d > starInputs {
-			return nil, fmt.Errorf("hierarchy: the exact spins at %d touch %d learned spins, more than %d", of.Centre, d, starInputs)
+			return nil, fmt.Errorf("hierarchy: the exact spins at %d touch %d learned spins, more than %d", group.Centre, d, starInputs)
 		}
-		at := func(spin int) int { return slices.Index(of.Around, int32(spin)) }
-		table := starTable{inputs: d, weighs: true, own: make([]float64, d+1)}
-		table.own[d] = t.field(of.Centre)
-		for _, n := range near[of.Centre] {
+		at := func(spin int) int { return slices.Index(group.Around, int32(spin)) }
+		table := starTable{inputs: d, needsLogW: true, centreCouplings: make([]float64, d+1)}
+		table.centreCouplings[d] = t.field(group.Centre)
+		for _, n := range near[group.Centre] {
 			if learned[n.spin] {
-				table.own[at(n.spin)] = n.coupling
+				table.centreCouplings[at(n.spin)] = n.coupling
 			}
 		}
-		given := of.Leaves // whose neighbours are all drawn before
-		if given == nil {
-			given = []int{of.Centre}
+		drawnLast := group.Leaves
+		if drawnLast == nil {
+			drawnLast = []int{group.Centre}
 		}
-		for _, l := range given {
+		for _, l := range drawnLast {
 			if len(near[l]) > leafInputs {
 				return nil, fmt.Errorf("hierarchy: exact spin %d has %d neighbours, more than %d", l, len(near[l]), leafInputs)
 			}
 		}
-		for _, l := range of.Leaves {
+		for _, l := range group.Leaves {
 			var leaf starLeaf
-			alone, own := star{centre: int32(l)}, starTable{inputs: len(near[l])}
+			single, own := star{centre: int32(l)}, starTable{inputs: len(near[l])}
 			for _, n := range near[l] {
-				alone.around, own.own = append(alone.around, int32(n.spin)), append(own.own, n.coupling)
-				if n.spin == of.Centre {
-					leaf.centre = n.coupling
+				single.around, own.centreCouplings = append(single.around, int32(n.spin)), append(own.centreCouplings, n.coupling)
+				if n.spin == group.Centre {
+					leaf.centreCoupling = n.coupling
 				} else {
-					leaf.at, leaf.couplings = append(leaf.at, at(n.spin)), append(leaf.couplings, n.coupling)
+					leaf.inputs, leaf.couplings = append(leaf.inputs, at(n.spin)), append(leaf.couplings, n.coupling)
 				}
 			}
-			leaf.couplings, own.own = append(leaf.couplings, t.field(l)), append(own.own, t.field(l))
+			leaf.couplings, own.centreCouplings = append(leaf.couplings, t.field(l)), append(own.centreCouplings, t.field(l))
 			table.leaves = append(table.leaves, leaf)
-			alone.table = share(own)
-			last = append(last, alone)
+			single.table = tableOf(own)
+			leaves = append(leaves, single)
 		}
-		s := star{int32(of.Centre), of.Around, share(table)}
+		s := star{int32(group.Centre), group.Around, tableOf(table)}
 		x.stars = append(x.stars, s)
-		if of.Leaves == nil {
-			last = append(last, s)
+		if group.Leaves == nil {
+			leaves = append(leaves, s)
 		} else {
-			x.drawn = append(x.drawn, s)
+			x.drawOrder = append(x.drawOrder, s)
 		}
 	}
-	x.drawn = append(x.drawn, last...)
+	x.drawOrder = append(x.drawOrder, leaves...)
 	var bonds, fields terms
 	for i, list := range near {
 		if !learned[i] {
@@ -167,10 +170,10 @@ func (t *terms) add(coefficient float64, i, j int) {
 		t.at[coefficient] = k
 		t.list = append(t.list, term{coefficient: coefficient})
 	}
-	of := &t.list[k]
-	of.i = append(of.i, int32(i))
+	sum := &t.list[k]
+	sum.i = append(sum.i, int32(i))
 	if j >= 0 {
-		of.j = append(of.j, int32(j))
+		sum.j = append(sum.j, int32(j))
 	}
 }
 
@@ -180,13 +183,13 @@ func (x *exact) copy() exact {
 	c.tables = slices.Clone(x.tables)
 	for k := range c.tables {
 		t := &c.tables[k]
-		t.centre, t.leaves = make([]uint32, 1<<t.inputs), slices.Clone(t.leaves)
-		if t.weighs {
+		t.thresholds, t.leaves = make([]uint32, 1<<t.inputs), slices.Clone(t.leaves)
+		if t.needsLogW {
 			t.logW = make([]float64, 1<<t.inputs)
 		}
 		for l := range t.leaves {
-			for centre := range t.leaves[l].log {
-				t.leaves[l].log[centre] = make([]float64, 1<<len(t.leaves[l].at))
+			for centre := range t.leaves[l].logWeights {
+				t.leaves[l].logWeights[centre] = make([]float64, 1<<len(t.leaves[l].inputs))
 			}
 		}
 	}
@@ -203,33 +206,39 @@ func (x *exact) tabulate(beta float64) {
 func (t *starTable) tabulate(beta float64) {
 	for l := range t.leaves {
 		leaf := &t.leaves[l]
-		for n := range leaf.log[0] {
-			field := fieldOf(leaf.couplings, n, len(leaf.at))
-			leaf.log[0][n] = logTwoCosh(beta * (field - leaf.centre))
-			leaf.log[1][n] = logTwoCosh(beta * (field + leaf.centre))
+		for n := range leaf.logWeights[0] {
+			field := fieldOf(leaf.couplings, n, len(leaf.inputs))
+			leaf.logWeights[0][n] = logTwoCosh(beta * (field - leaf.centreCoupling))
+			leaf.logWeights[1][n] = logTwoCosh(beta * (field + leaf.centreCoupling))
 		}
 	}
-	for n := range t.centre {
+	for n := range t.thresholds {
 		var down, up float64
 		for l := range t.leaves {
 			leaf := &t.leaves[l]
 			number := 0
-			for j, at := range leaf.at {
+			for j, at := range leaf.inputs {
 				number |= n >> at & 1 << j
 			}
-			down += leaf.log[0][number]
-			up += leaf.log[1][number]
+			down += leaf.logWeights[0][number]
+			up += leaf.logWeights[1][number]
 		}
-		own := beta * fieldOf(t.own, n, t.inputs)
+		own := beta * fieldOf(t.centreCouplings, n, t.inputs)
 		down, up = down-own, up+own
-		t.centre[n] = threshold(up - down)
+		t.thresholds[n] = threshold(up - down)
 		if t.logW != nil {
 			t.logW[n] = max(down, up) + math.Log1p(math.Exp(-math.Abs(up-down)))
 		}
 	}
 }
 
-// fieldOf returns Σ_j c_j x_j + c_d of d spins that make the number n.
+// threshold returns the probability σ(logit) as asm.BitDraw compares it, to a
+// multiple of 2⁻³² below 1.
+func threshold(logit float64) uint32 {
+	return uint32(min(math.RoundToEven(0x1p32/(1+math.Exp(-logit))), math.MaxUint32))
+}
+
+// fieldOf returns Σ_j c_j x_j + c_d, with x_j = ±1 for bit j of n and j < d.
 func fieldOf(c []float64, n, d int) float64 {
 	sum := c[d]
 	for j, c := range c[:d] {
@@ -260,18 +269,18 @@ func (x *exact) logWeights(dst *[block]float64, scale, beta float64, state []uin
 
 // complete draws the exact spins.
 func (x *exact) complete(state []uint64, w *Words) {
-	for k := range x.drawn {
-		s := &x.drawn[k]
-		state[s.centre] = asm.BitDraw(x.tables[s.table].centre, state, s.around, w.Next())
+	for k := range x.drawOrder {
+		s := &x.drawOrder[k]
+		state[s.centre] = asm.BitDraw(x.tables[s.table].thresholds, state, s.around, w.Next())
 	}
 }
 
-// addTerms adds scale times the terms' values to dst, counting set bits of all
+// addTerms adds scale times the terms' values to dst. It counts the products that are +1 of all
 // samples at once.
 func addTerms(dst *[block]float64, terms []term, scale float64, state []uint64) {
 	for k := range terms {
 		t := &terms[k]
-		if len(t.i) == 1 { // as where all couplings differ
+		if len(t.i) == 1 { // usual where all couplings differ
 			word := ^state[t.i[0]]
 			if t.j != nil {
 				word = state[t.i[0]] ^ state[t.j[0]]

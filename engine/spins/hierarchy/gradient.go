@@ -6,74 +6,73 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// A Gradient adds up Σ_b c_b ∂ ln q_b/∂θ of nets over blocks of samples. Its pieces, the part
-// that some blocks have in one net, do not depend on the number of threads.
+// A Gradient computes Σ_b c_b ∂ ln q_b/∂θ over the samples b of a record. A piece is the share of
+// some blocks in the gradient of one net, whatever the number of threads.
 type Gradient struct {
-	record  *Record
-	workers *pool.Pool
-	scale   [][block]float32 // [blocks] coefficients
-	pieces  []piece
-	costs   []int     // of the pieces so far
-	partial []float32 // [pieces] gradients of their nets
-	hist    []float32 // [pieces] derivatives with respect to tables and output weights
-	sums    pool.Span // of partial
-	run     func(int)
+	record       *Record
+	workers      *pool.Pool
+	coefficients [][block]float32 // [blocks] c_b
+	pieces       []piece
+	costs        []int     // of a piece and all before it
+	gradients    []float32 // of the pieces, one after another
+	derivatives  []float32 // what Net.Fold makes them of
+	spans        pool.Span // of gradients, by piece
+	run          func(int)
 }
 
 type piece struct {
-	net           int
-	lo, hi        int // blocks
-	partial, hist int // where its gradient and its derivatives are
+	net                   int
+	lo, hi                int // blocks
+	gradient, derivatives int // where they begin in those of all pieces
 }
 
-// pieceSize is about how many sites a piece of a gradient has: enough to make light of
-// folding tables.
+// pieceSize is about how many sites of samples a piece has, so many that folding costs little.
 const pieceSize = 1 << 15
 
-// NewGradient makes room for the gradients of a record's blocks. cost is that of some blocks in a net
-// of a unit.
+// NewGradient makes room for the gradients of a record's blocks. cost returns the cost of a piece.
 func (r *Record) NewGradient(cost func(u *Unit, net *Net, blocks int) int, workers *pool.Pool) *Gradient {
 	plan, blocks := r.plan, len(r.Rs)
-	g := &Gradient{record: r, workers: workers, scale: make([][block]float32, blocks)}
-	partial, hist, all := 0, 0, 0
+	g := &Gradient{record: r, workers: workers, coefficients: make([][block]float32, blocks)}
+	gradients, derivatives, total := 0, 0, 0
 	var ends []int
 	for i, net := range plan.Nets {
 		if net.Params() == 0 {
 			continue
 		}
 		u := plan.Owner(i)
-		per := max(1, pieceSize/(block*len(u.Sites)))
-		for lo := 0; lo < blocks; lo += per {
-			hi := min(lo+per, blocks)
-			g.pieces = append(g.pieces, piece{i, lo, hi, partial, hist})
-			all += cost(u, net, hi-lo)
-			partial += net.Params()
-			hist += net.Derivatives()
-			g.costs, ends = append(g.costs, all), append(ends, partial)
+		pieceBlocks := max(1, pieceSize/(block*len(u.Sites)))
+		for lo := 0; lo < blocks; lo += pieceBlocks {
+			hi := min(lo+pieceBlocks, blocks)
+			g.pieces = append(g.pieces, piece{i, lo, hi, gradients, derivatives})
+			total += cost(u, net, hi-lo)
+			gradients += net.Params()
+			derivatives += net.Derivatives()
+			g.costs, ends = append(g.costs, total), append(ends, gradients)
 		}
 	}
-	g.partial, g.hist = make([]float32, partial), make([]float32, hist)
-	g.sums, g.run = pool.SpanOf(g.partial, 1).Uneven(ends), g.piece
+	g.gradients, g.derivatives = make([]float32, gradients), make([]float32, derivatives)
+	g.spans, g.run = pool.SpanOf(g.gradients, 1).Uneven(ends), g.piece
 	return g
 }
 
-// Backward sets grad, with the coefficients of all samples in order.
+// Backward sets grad to the gradient. The lists of coefficients, one after another, are for all
+// samples in order.
 func (g *Gradient) Backward(grad []float32, coefficients ...[]float64) {
 	checkLength("gradient", len(grad), g.record.plan.params)
-	at := 0
-	for _, all := range coefficients {
-		for _, c := range all {
-			g.scale[at/block][at%block] = float32(c)
-			at++
+	n := 0
+	for _, list := range coefficients {
+		for _, c := range list {
+			g.coefficients[n/block][n%block] = float32(c)
+			n++
 		}
 	}
-	checkLength("coefficients", at, len(g.scale)*block)
-	g.workers.ShareBy(g.costs, g.run, g.sums)
+	checkLength("coefficients", n, len(g.coefficients)*block)
+	g.workers.ShareBy(g.costs, g.run, g.spans)
 	clear(grad)
 	for _, p := range g.pieces {
 		net := g.record.plan.Nets[p.net]
 		dst := grad[net.weights:][:net.Params()]
-		for i, x := range g.partial[p.partial:][:len(dst)] {
+		for i, x := range g.gradients[p.gradient:][:len(dst)] {
 			dst[i] += x
 		}
 	}
@@ -83,30 +82,30 @@ func (g *Gradient) piece(i int) {
 	p, r := &g.pieces[i], g.record
 	u, kernel := r.plan.Owner(p.net), r.Weights.Of(p.net)
 	net := kernel.net
-	first, end := p.net-u.Kernel, p.net-u.Kernel+1 // states whose logits are the net's
+	first, end := p.net-u.Kernel, p.net-u.Kernel+1 // states whose logits the net computes
 	if len(u.Nets) == 1 {
 		first, end = 0, r.States
 	}
-	hist := g.hist[p.hist:][:net.Derivatives()]
-	clear(hist)
-	tables, output := net.Parts(hist)
+	derivatives := g.derivatives[p.derivatives:][:net.Derivatives()]
+	clear(derivatives)
+	tables, output := net.Parts(derivatives)
 	var shift float64
 	for k := p.lo; k < p.hi; k++ {
-		bits, scale := r.Bits[k*r.Size:][:r.Size], &g.scale[k]
+		bits, coefficients := r.Bits[k*r.Size:][:r.Size], &g.coefficients[k]
 		for s := range u.Sites {
 			residual := r.Residual[(k*r.plan.learned+u.Begin+s)*r.States:][:r.States]
 			for c := first; c < end; c++ {
-				kernel.Gradient(tables, output, scale, &residual[c], bits, u.InputsOf(c, s))
+				kernel.Gradient(tables, output, coefficients, &residual[c], bits, u.InputsOf(c, s))
 				if !net.shifted {
 					continue
 				}
 				for j, e := range &residual[c] {
-					shift += float64(e * scale[j])
+					shift += float64(e * coefficients[j])
 				}
 			}
 		}
 	}
-	net.Fold(g.partial[p.partial:][:net.Params()], hist, shift)
+	net.Fold(g.gradients[p.gradient:][:net.Params()], derivatives, shift)
 }
 
 func checkLength(what string, have, want int) {

@@ -18,22 +18,22 @@ const (
 	MostUnits  = asm.BitHidden // hidden units of a spin
 )
 
-// Which known spins a spin looks at.
+// Which known spins a spin looks at. Spins are known if they are drawn before it.
 const (
-	// Nearest are those at the shortest distance.
+	// Nearest chooses the known spins at the shortest distance.
 	Nearest = "nearest"
-	// Reached are those that random walks from the spin come to first, of all that
-	// are known, with the largest probability. The law of the spin does not depend on
-	// known spins that no walk reaches.
+	// Reached chooses the known spins at which most random walks end. A walk starts at the spin
+	// and ends at the first known spin. The spin's law does not depend on known spins that no
+	// walk reaches.
 	Reached = "reached"
 )
 
 // In which order spins are drawn.
 const (
-	// Farthest draws from coarse to fine: each next spin is as far as possible from those before.
+	// Farthest draws from coarse to fine: the next spin is the farthest from all known ones.
 	Farthest = "farthest"
-	// Swept draws one beside the other, such that few of those that are known have neighbours
-	// that are not: the law of a spin depends on these alone.
+	// Swept draws neighbours one after the other, so that few known spins have neighbours that
+	// are not known. The law of a spin depends on these known spins alone.
 	Swept = "swept"
 )
 
@@ -41,26 +41,24 @@ const (
 // spins share weights.
 type Graph struct {
 	Target
-	// Neighbours is the number of known spins that a spin looks at, at most.
+	// Neighbours is the largest number of known spins that a spin looks at.
 	Neighbours int
-	// Inputs is which of them: Nearest, which it is if empty, or Reached.
+	// Inputs is Nearest, the default, or Reached.
 	Inputs string
-	// Order is that of the spins: Farthest, which it is if empty, or Swept.
+	// Order is Farthest, the default, or Swept.
 	Order string
-	// Hidden is the number of hidden units of each spin; multiples of 16 cost
-	// no more than what is a little less.
+	// Hidden is the number of hidden units of each spin. It is cheapest as a multiple of 16,
+	// the lanes of a vector.
 	Hidden int
 }
 
 // NewGraph returns the model of a graph.
 //
-// Its exact spins are an independent set of spins with few neighbours, the
-// leaves, half of the spins where the graph is bipartite, and as many centres as
-// are found with no leaf in common. The others are drawn in an order, from coarse to fine or one
-// beside the other, and each looks at the nearest of those before, or those that are Reached. The
+// Its exact spins are leaves, an independent set of spins with few neighbours, and as many
+// centres as are found with no leaf in common. On a bipartite graph half of the spins are leaves.
+// The others are learned. They are drawn in the given Order, and each looks at its Inputs. The
 // length of a bond is −ln tanh β|J|, the decay of the correlation along it, and a walk takes it
-// with a probability proportional to tanh β|J|. The workers look for the inputs of several spins
-// at a time; the model is the same for any number of threads.
+// with a probability proportional to tanh β|J|. The model is the same for any number of threads.
 func NewGraph(g Graph, workers *pool.Pool) (*Model, error) {
 	layouts, err := g.Layouts(workers)
 	if err != nil {
@@ -69,7 +67,7 @@ func NewGraph(g Graph, workers *pool.Pool) (*Model, error) {
 	return build(g.Target, layouts)
 }
 
-// Layouts returns the units of NewGraph, in which the exact spins are missing.
+// Layouts returns the units of NewGraph, which draw the learned spins.
 func (g Graph) Layouts(workers *pool.Pool) ([]Layout, error) {
 	switch {
 	case g.Neighbours < 1 || g.Neighbours > asm.BitInputs:
@@ -83,7 +81,7 @@ func (g Graph) Layouts(workers *pool.Pool) ([]Layout, error) {
 	}
 	near := g.Target.neighbours()
 	exact := exactSpins(near)
-	w := newWeb(g.Beta, near)
+	graph := newSparseGraph(g.Beta, near)
 	var order []int32
 	if g.Order == Swept {
 		if order = spins.Sweep(adjacent(near), MostInputs); order == nil {
@@ -91,20 +89,20 @@ func (g Graph) Layouts(workers *pool.Pool) ([]Layout, error) {
 		}
 		order = slices.DeleteFunc(order, func(i int32) bool { return exact[i] })
 	} else {
-		order = w.farthestFirst(exact)
+		order = graph.farthestFirst(exact)
 	}
 	var layouts []Layout
-	for k, inputs := range w.inputs(g.Inputs, order, g.Neighbours, workers) {
+	for k, inputs := range graph.inputs(g.Inputs, order, g.Neighbours, workers) {
 		spin := int(order[k])
 		layouts = append(layouts, Layout{Name: fmt.Sprint(spinUnit, spin), Sites: []int{spin}, Inputs: [][]int{inputs}, Hidden: g.Hidden})
 	}
 	return layouts, nil
 }
 
-// frustrated reports whether half of the bonds, or more, are of triangles that leave one of their
-// three unsatisfied, as an antiferromagnet's on a triangular lattice.
-func frustrated(near [][]neighbour) bool {
-	bonds, within := 0, 0
+// isFrustrated reports whether at least half of the bonds belong to frustrated triangles, in which
+// no state satisfies all three bonds, as in a triangular antiferromagnet.
+func isFrustrated(near [][]neighbour) bool {
+	bonds, frustrated := 0, 0
 	sign := func(b neighbour) int { return cmp.Compare(b.coupling, 0) }
 	signs := make([]int, len(near)) // of a spin's couplings, by neighbour
 	for _, list := range near {
@@ -114,17 +112,17 @@ func frustrated(near [][]neighbour) bool {
 		for _, b := range list {
 			bonds++
 			if slices.ContainsFunc(near[b.spin], func(c neighbour) bool { return signs[c.spin]*sign(c)*sign(b) < 0 }) {
-				within++
+				frustrated++
 			}
 		}
 		for _, b := range list {
 			signs[b.spin] = 0
 		}
 	}
-	return within > 0 && 2*within >= bonds
+	return frustrated > 0 && 2*frustrated >= bonds
 }
 
-// exactSpins marks the leaves and centres.
+// exactSpins marks the leaves and centres of NewGraph.
 func exactSpins(near [][]neighbour) []bool {
 	n := len(near)
 	adjacent, eligible := adjacent(near), make([]bool, n)
@@ -142,14 +140,14 @@ func exactSpins(near [][]neighbour) []bool {
 		if leaf[i] {
 			continue
 		}
-		around, own := map[int32]bool{}, 0
+		around, leaves := map[int32]bool{}, 0 // whether a spin around the star is learned
 		for _, k := range list {
 			around[k] = !leaf[k]
 			if !leaf[k] {
 				conflicts[i] = append(conflicts[i], k)
 				continue
 			}
-			own++
+			leaves++
 			for _, j := range adjacent[k] {
 				if int(j) != i {
 					around[j] = true
@@ -163,7 +161,7 @@ func exactSpins(near [][]neighbour) []bool {
 				touched++
 			}
 		}
-		candidate[i] = own > 0 && touched <= starInputs
+		candidate[i] = leaves > 0 && touched <= starInputs
 		slices.Sort(conflicts[i])
 		conflicts[i] = slices.Compact(conflicts[i])
 	}
@@ -174,16 +172,16 @@ func exactSpins(near [][]neighbour) []bool {
 }
 
 func count(set []bool) (n int) {
-	for _, in := range set {
-		if in {
+	for _, isMember := range set {
+		if isMember {
 			n++
 		}
 	}
 	return n
 }
 
-// bipartiteHalf returns the larger colour class of every component that has two
-// colours, without the vertices that are not eligible.
+// bipartiteHalf returns, of every bipartite component, the colour with more eligible vertices,
+// and these vertices of it.
 func bipartiteHalf(adjacent [][]int32, eligible []bool) []bool {
 	in := make([]bool, len(adjacent))
 	colour := make([]int, len(adjacent))
@@ -219,14 +217,14 @@ func bipartiteHalf(adjacent [][]int32, eligible []bool) []bool {
 	return in
 }
 
-// independentSet returns the largest set of eligible vertices, no two adjacent,
-// that some greedy searches find: each takes the vertices with the fewest
-// neighbours left, the first of equals in a random order.
+// independentSet returns the largest set of eligible vertices, no two adjacent, that several
+// greedy searches find. Each takes the vertex with the fewest neighbours left, and of several the
+// first in a random order.
 func independentSet(adjacent [][]int32, eligible []bool) (best []bool) {
 	const searches = 16
 	n := len(adjacent)
 	best = make([]bool, n)
-	most := 0
+	bestSize := 0
 	r := rand.New(rand.NewPCG(1, 0)) // the same model every time
 	for range searches {
 		priority := r.Perm(n)
@@ -265,18 +263,18 @@ func independentSet(adjacent [][]int32, eligible []bool) (best []bool) {
 				}
 			}
 		}
-		if size > most {
-			best, most = in, size
+		if size > bestSize {
+			best, bestSize = in, size
 		}
 	}
 	return best
 }
 
-// A vertex of a queue: the smallest key first, the smallest second of equals.
+// A vertex in a queue, which is ordered by key and then by tieBreak.
 type vertex struct {
-	key    float64
-	second int32
-	index  int32
+	key      float64
+	tieBreak int32
+	index    int32
 }
 
 // A vertexQueue is a heap of package container/heap.
@@ -287,7 +285,7 @@ func (q vertexQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
 func (q *vertexQueue) Push(v any)   { *q = append(*q, v.(vertex)) }
 
 func (q vertexQueue) Less(i, j int) bool {
-	return q[i].key < q[j].key || q[i].key == q[j].key && q[i].second < q[j].second
+	return q[i].key < q[j].key || q[i].key == q[j].key && q[i].tieBreak < q[j].tieBreak
 }
 
 func (q *vertexQueue) Pop() any {

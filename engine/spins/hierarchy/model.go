@@ -17,18 +17,18 @@ type Model struct {
 	biased bool // the target has a field: hidden layers have biases
 }
 
-// build makes the model in which the units draw spins in order and the exact
-// part all others. Without a field there are no biases and no shift, and logits are odd.
+// build makes the model whose units draw the spins of the layouts in order, and whose exact part
+// draws all others. Without a field there are no biases and no shift, and logits are odd.
 func build(t Target, layouts []Layout) (*Model, error) {
 	m := &Model{target: t, biased: slices.ContainsFunc(t.Fields, func(h float64) bool { return h != 0 })}
-	known := make([]bool, t.Spins)
+	learned := make([]bool, t.Spins)
 	for _, l := range layouts {
-		if err := m.Add(l, known, Coding{Nets: 1, Features: 1, Views: 1, Biased: m.biased, Shifted: m.biased}); err != nil {
+		if err := m.Add(l, learned, Coding{Nets: 1, Features: 1, Views: 1, Biased: m.biased, Shifted: m.biased}); err != nil {
 			return nil, err
 		}
 	}
 	var err error
-	m.exact, err = newExact(&m.target, known)
+	m.exact, err = newExact(&m.target, learned)
 	return m, err
 }
 
@@ -38,9 +38,9 @@ func (m *Model) Spins() int { return m.target.Spins }
 // Words returns the number of words of a configuration.
 func (m *Model) Words() int { return (m.Spins() + 63) / 64 }
 
-// Operations returns what a sample takes of the perceptrons: how many rows of 16
-// numbers of their tables are added up, how many times 16 hidden units are activated, and
-// how many outputs there are.
+// Operations returns what the perceptrons compute for a sample: how many rows of 16 numbers of
+// their tables are added up, how many vectors of 16 hidden units are activated, and how many
+// outputs there are.
 func (m *Model) Operations() (rows, vectors, outputs int) {
 	for i := range m.Units {
 		u := &m.Units[i]
@@ -53,20 +53,19 @@ func (m *Model) Operations() (rows, vectors, outputs int) {
 	return rows, vectors, outputs
 }
 
-// Transfer fills dst, parameters of m as Initialize left them, from those of
-// another model, of a smaller size or at another temperature, and returns how
-// many units found none. Levels of spacing 8 and more take the weights of the
-// level with as many cells around the smaller lattice, the others those of
-// their own spacing. Inputs and hidden units that the other model lacks begin
-// without effect; a spin's own inputs that m lacks are left out.
-func (m *Model) Transfer(dst []float32, from *Model, params []float32) (left int) {
+// Transfer copies parameters of another model, of a smaller size or at another temperature, to
+// dst, parameters of m as Initialize left them. It returns how many units found no counterpart.
+// On lattices, levels of spacing 8 and more take the weights of the level with as many cells
+// around the smaller lattice, the others those of their own spacing. Inputs and hidden units
+// that the other model lacks begin without effect. On graphs, inputs that m lacks are left out.
+func (m *Model) Transfer(dst []float32, from *Model, params []float32) (unmatched int) {
 	byName := map[string]*Unit{}
 	for i := range from.Units {
 		byName[from.Units[i].Name] = &from.Units[i]
 	}
 	for i := range m.Units {
 		u := &m.Units[i]
-		o, own := byName[u.Name], strings.HasPrefix(u.Name, spinUnit)
+		o, isSpin := byName[u.Name], strings.HasPrefix(u.Name, spinUnit)
 		var spacing int
 		var group string
 		if n, _ := fmt.Sscanf(u.Name, "%d:%s", &spacing, &group); n == 2 {
@@ -75,19 +74,19 @@ func (m *Model) Transfer(dst []float32, from *Model, params []float32) (left int
 			}
 			o = byName[fmt.Sprintf("%d:%s", spacing, group)]
 		}
-		if o == nil || o.hidden > u.hidden || o.m > u.m && !own || m.biased != from.biased || len(o.images) != len(u.images) {
-			left++
+		if o == nil || o.hidden > u.hidden || o.m > u.m && !isSpin || m.biased != from.biased || len(o.images) != len(u.images) {
+			unmatched++
 			continue
 		}
 		for h := range o.hidden {
-			w, theirs := dst[u.weights+h*u.m:][:u.m], params[o.weights+h*o.m:][:o.m]
+			w, old := dst[u.weights+h*u.m:][:u.m], params[o.weights+h*o.m:][:o.m]
 			clear(w)
-			if !own {
-				copy(w, theirs)
+			if !isSpin {
+				copy(w, old)
 				continue
 			}
-			// A spin's own weights: at another temperature the order may be another.
-			for j, x := range theirs {
+			// At another temperature a spin may have its inputs in another order.
+			for j, x := range old {
 				if k := slices.Index(u.Inputs[0][:u.m], o.Inputs[0][j]); k >= 0 {
 					w[k] = x
 				}
@@ -99,5 +98,5 @@ func (m *Model) Transfer(dst []float32, from *Model, params []float32) (left int
 			dst[u.shift] = params[o.shift]
 		}
 	}
-	return left
+	return unmatched
 }

@@ -426,14 +426,14 @@ func TestValues(t *testing.T) {
 		k.Tabulate()
 		for _, p := range params {
 			k.Set(p)
-			require.False(t, k.Of(0).ready.Load())
+			require.False(t, k.Of(0).tabulated.Load())
 			var first, again [2][block]float32
 			k.Of(0).Logits(first[:], states, inputs)
 			for blocks := 2; blocks < 1<<m/block; blocks += 2 {
-				require.False(t, k.Of(0).ready.Load(), "%d inputs after %d blocks", m, blocks)
+				require.False(t, k.Of(0).tabulated.Load(), "%d inputs after %d blocks", m, blocks)
 				k.Of(0).Logits(again[:], states, inputs)
 			}
-			require.Equal(t, m <= asm.BitNumber, k.Of(0).ready.Load(), m)
+			require.Equal(t, m <= asm.BitNumber, k.Of(0).tabulated.Load(), m)
 			k.Of(0).Logits(again[:], states, inputs)
 			require.Equal(t, first, again)
 		}
@@ -441,7 +441,7 @@ func TestValues(t *testing.T) {
 	}
 	// Tables of so many nets are too long together.
 	var nets []*Net
-	for range valuesBytes/(4<<16) + 1 {
+	for range maxValuesBytes/(4<<16) + 1 {
 		net, err := NewNet(16, nil, 1, false, false, 0)
 		require.NoError(t, err)
 		nets = append(nets, net)
@@ -754,7 +754,7 @@ func TestMostReached(t *testing.T) {
 		for k, i := range order {
 			rank[i] = int32(k)
 		}
-		return newSeeker(newWeb(line.Beta, line.neighbours()), order, rank).mostReached(len(known), n)
+		return newInputFinder(newSparseGraph(line.Beta, line.neighbours()), order, rank).mostLikelyEnds(len(known), n)
 	}
 	require.Equal(t, []int32{0}, reached(2, 1))
 	require.Equal(t, []int32{6}, reached(4, 1))
@@ -784,7 +784,7 @@ func TestNearest(t *testing.T) {
 	for k, i := range order {
 		rank[i] = int32(k)
 	}
-	s := newSeeker(newWeb(graph.Beta, graph.neighbours()), order, rank)
+	s := newInputFinder(newSparseGraph(graph.Beta, graph.neighbours()), order, rank)
 	for _, c := range []struct {
 		k, n int
 		want []int32

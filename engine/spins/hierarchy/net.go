@@ -15,22 +15,22 @@ import (
 //	shift + Σ_g Σ_h v_h f(b_h + Σ_j W_hj x_{g(j)}),
 //
 // a sum over the symmetries g that map the site's inputs on each other, f(u) = u/√(1+u²).
-// It says how many inputs and hidden units there are, and where in θ they stand: W [H][m],
-// v [H], and if they are wanted b [H] and shift [1].
+// A Net has no parameters, but says where they stand in θ: W [H][m], v [H], and if they are
+// wanted b [H] and shift [1].
 type Net struct {
 	m       int     // inputs of a site
-	padded  int     // m, rounded up to a multiple of 4: those beyond m are of no weight
+	padded  int     // m, rounded up to a multiple of 4; inputs beyond m have no weight
 	images  [][]int // [symmetry][m] g(j)
 	hidden  int     // H; 0 if nothing is to be learned
 	lanes   int     // hidden units with their images, rounded up to whole vectors
-	biased  bool    // there are b
-	shifted bool    // there is shift
+	biased  bool    // whether there are b
+	shifted bool    // whether there is a shift
 
-	weights, output, biases, shift, end int
+	weights, output, biases, shift, end int // offsets in θ
 }
 
-// NewNet returns a net of m inputs with images nil for the identity alone, whose parameters
-// begin at first.
+// NewNet returns a net of m inputs whose parameters begin at first. images may be nil for the
+// identity alone.
 func NewNet(m int, images [][]int, hidden int, biased, shifted bool, first int) (*Net, error) {
 	u := &Net{m: m, padded: (m + 3) &^ 3, images: images, hidden: hidden, biased: biased, shifted: shifted}
 	if m == 0 {
@@ -63,8 +63,8 @@ func NewNet(m int, images [][]int, hidden int, biased, shifted bool, first int) 
 // Params returns the length of the net's parameters.
 func (u *Net) Params() int { return u.end - u.weights }
 
-// Tensor returns the name of the array that parameter i belongs to, "" if it is none of the
-// net's.
+// Tensor returns the name of the array that parameter i belongs to, "" if it belongs to another
+// net.
 func (u *Net) Tensor(i int) string {
 	switch {
 	case i < u.weights || i >= u.end:
@@ -79,161 +79,161 @@ func (u *Net) Tensor(i int) string {
 	return "shift"
 }
 
-// Kernels are nets as kernels read them, with the parameters of the last Set.
+// Kernels are nets with their parameters, in the layout that package asm reads.
 type Kernels struct {
-	all     []Kernel
-	workers *pool.Pool
-	params  []float32
-	set     func(int)
+	kernels     []Kernel
+	workers     *pool.Pool
+	params      []float32 // of the call under way
+	writeKernel func(int)
 }
 
-// valuesBytes is how long the tables of a model's values may be.
-const valuesBytes = 1 << 24
+// maxValuesBytes bounds the tables of all nets' values.
+const maxValuesBytes = 1 << 24
 
 // NewKernels makes room for nets.
 func NewKernels(nets []*Net, workers *pool.Pool) *Kernels {
-	k := &Kernels{workers: workers, all: make([]Kernel, len(nets))}
+	k := &Kernels{workers: workers, kernels: make([]Kernel, len(nets))}
 	for i, u := range nets {
-		net := &k.all[i]
+		net := &k.kernels[i]
 		net.net = u
 		net.bits = asm.BitPerceptron{Tables: make([]float32, u.padded/4*16*u.lanes), Output: make([]float32, u.lanes)}
 		net.lanes = make([]float32, (u.padded+1)*u.lanes)
 	}
-	k.set = func(i int) { k.all[i].write(k.params) }
+	k.writeKernel = func(i int) { k.kernels[i].write(k.params) }
 	return k
 }
 
-// Tabulate makes room for tables of values, for parameters that many samples are drawn with:
-// of the nets of fewest inputs.
+// Tabulate makes room for tables of the values of nets, those with the fewest inputs first. They
+// pay if many samples are drawn with the same parameters.
 func (k *Kernels) Tabulate() {
-	bytes := make([]int, asm.BitNumber+1) // of nets by their inputs
-	for i := range k.all {
-		if m := k.all[i].net.m; m < len(bytes) {
+	bytes := make([]int, asm.BitNumber+1) // of the tables, by inputs of the net
+	for i := range k.kernels {
+		if m := k.kernels[i].net.m; m < len(bytes) {
 			bytes[m] += 4 << m
 		}
 	}
-	for m, left := 0, valuesBytes; m < len(bytes) && bytes[m] <= left; m++ {
-		left -= bytes[m]
-		for i := range k.all {
-			if net := &k.all[i]; net.net.m == m && net.net.hidden > 0 {
+	for m, room := 0, maxValuesBytes; m < len(bytes) && bytes[m] <= room; m++ {
+		room -= bytes[m]
+		for i := range k.kernels {
+			if net := &k.kernels[i]; net.net.m == m && net.net.hidden > 0 {
 				net.values = make([]float32, max(block, 1<<m))
 			}
 		}
 	}
 }
 
-// Set takes the parameters of all nets. Nothing else may use the kernels meanwhile.
+// Set sets the parameters of all nets to their part of θ. Nothing else may use the kernels
+// meanwhile.
 func (k *Kernels) Set(params []float32) {
 	k.params = params
-	k.workers.Run(len(k.all), k.set)
+	k.workers.Run(len(k.kernels), k.writeKernel)
 }
 
-// Of returns that of the i-th net.
-func (k *Kernels) Of(i int) *Kernel { return &k.all[i] }
+// Of returns the kernel of the i-th net.
+func (k *Kernels) Of(i int) *Kernel { return &k.kernels[i] }
 
-// A Kernel is one net's. Where Tabulate made room, it has a table of its values once it was
-// asked for as many of them as that has. They are the same bits.
+// A Kernel is a net with its parameters. If Tabulate made room, it tabulates its values once
+// it has computed as many as the table has. The table has the same bits.
 type Kernel struct {
 	net   *Net
 	bits  asm.BitPerceptron
-	lanes []float32
+	lanes []float32 // [padded + 1][lanes] weights and biases of all images
 
-	asked  atomic.Int64 // blocks of values since Set
-	values []float32    // of all states of the inputs, a block's at least; nil without room for them
-	ready  atomic.Bool  // they are there
+	computed  atomic.Int64 // blocks of values since Set
+	values    []float32    // by state of the inputs, at least a block; nil without room
+	tabulated atomic.Bool  // whether values are those of the parameters
 }
 
-// Logits sets dst[i] to the net's values of inputs in block i of the states, constants
-// where there is nothing to learn.
-func (net *Kernel) Logits(dst [][block]float32, states []uint64, inputs []int32) {
-	if net.net.hidden == 0 {
+// Logits sets dst[i] to the net's values of the inputs in block i of the states. Without hidden
+// units they are the shift.
+func (k *Kernel) Logits(dst [][block]float32, states []uint64, inputs []int32) {
+	if k.net.hidden == 0 {
 		for i := range dst {
 			for b := range dst[i] {
-				dst[i][b] = net.bits.Bias
+				dst[i][b] = k.bits.Bias
 			}
 		}
 		return
 	}
-	if net.ready.Load() {
-		asm.BitSelect(dst, net.values[:1<<net.net.m], states, inputs[:net.net.m])
+	if k.tabulated.Load() {
+		asm.BitSelect(dst, k.values[:1<<k.net.m], states, inputs[:k.net.m])
 		return
 	}
-	net.bits.Logits(dst, states, inputs)
-	if net.values != nil {
-		n, enough := int64(len(dst)), int64(len(net.values)/block)
-		if all := net.asked.Add(n); all >= enough && all-n < enough {
-			net.tabulate()
+	k.bits.Logits(dst, states, inputs)
+	if k.values != nil {
+		n, tableBlocks := int64(len(dst)), int64(len(k.values)/block)
+		if computed := k.computed.Add(n); computed >= tableBlocks && computed-n < tableBlocks {
+			k.tabulate() // in the one goroutine that crosses the threshold
 		}
 	}
 }
 
-// tabulate sets values, by one of the goroutines that ask for some.
-func (net *Kernel) tabulate() {
-	m := net.net.m
-	var state [asm.BitNumber + 1]uint64 // and a zero
+func (k *Kernel) tabulate() {
+	m := k.net.m
+	var state [asm.BitNumber + 1]uint64 // a word for each input, and a zero for padding
 	var inputs [asm.BitNumber]int32
 	for j := range inputs {
 		inputs[j] = int32(min(j, m))
 	}
 	copy(state[:m], []uint64{0xaaaaaaaaaaaaaaaa, 0xcccccccccccccccc, 0xf0f0f0f0f0f0f0f0, 0xff00ff00ff00ff00, 0xffff0000ffff0000, 0xffffffff00000000})
 	var dst [1][block]float32
-	for i := 0; i < len(net.values); i += block {
+	for i := 0; i < len(k.values); i += block {
 		for j := 6; j < m; j++ {
 			state[j] = -(uint64(i) >> j & 1)
 		}
-		net.bits.Logits(dst[:], state[:m+1], inputs[:net.net.padded])
-		copy(net.values[i:], dst[0][:])
+		k.bits.Logits(dst[:], state[:m+1], inputs[:k.net.padded])
+		copy(k.values[i:], dst[0][:])
 	}
-	net.ready.Store(true)
+	k.tabulated.Store(true)
 }
 
-// Gradient adds Σ_b scale[b] residual[b] times the derivatives of the values to those with
-// respect to tables and output weights.
-func (net *Kernel) Gradient(tables, output []float32, scale, residual *[block]float32, state []uint64, inputs []int32) {
-	if net.net.hidden > 0 {
-		net.bits.Gradient(tables, output, scale, residual, state, inputs)
+// Gradient adds Σ_b scale[b] residual[b] ∂ value_b to tables and output, the derivatives with
+// respect to the tables and the output weights.
+func (k *Kernel) Gradient(tables, output []float32, scale, residual *[block]float32, state []uint64, inputs []int32) {
+	if k.net.hidden > 0 {
+		k.bits.Gradient(tables, output, scale, residual, state, inputs)
 	}
 }
 
-// write writes the sums of every four inputs' weights, for all symmetries side by side.
-func (net *Kernel) write(params []float32) {
-	u := net.net
-	net.asked.Store(0)
-	net.ready.Store(false)
+// write makes the tables of the parameters: the sums of every four inputs' weights, for all
+// symmetries side by side.
+func (k *Kernel) write(params []float32) {
+	u := k.net
+	k.computed.Store(0)
+	k.tabulated.Store(false)
 	if u.shifted {
-		net.bits.Bias = params[u.shift]
+		k.bits.Bias = params[u.shift]
 	}
 	if u.hidden == 0 {
 		return
 	}
 	w, v := params[u.weights:][:u.hidden*u.m], params[u.output:][:u.hidden]
-	bias := net.lanes[u.padded*u.lanes:]
+	bias := k.lanes[u.padded*u.lanes:]
 	for g, image := range u.images {
-		copy(net.bits.Output[g*u.hidden:], v)
+		copy(k.bits.Output[g*u.hidden:], v)
 		if u.biased {
 			copy(bias[g*u.hidden:], params[u.biases:][:u.hidden])
 		}
 		for j, from := range image {
-			row := net.lanes[j*u.lanes+g*u.hidden:][:u.hidden]
+			row := k.lanes[j*u.lanes+g*u.hidden:][:u.hidden]
 			for h := range row {
 				row[h] = w[h*u.m+from]
 			}
 		}
 	}
-	asm.BitTables(net.bits.Tables, net.lanes[:u.padded*u.lanes], bias)
+	asm.BitTables(k.bits.Tables, k.lanes[:u.padded*u.lanes], bias)
 }
 
-// Derivatives is the length of what Gradient needs: the derivatives with respect to
-// the output weights, the inputs' weights and the tables of all images.
+// Derivatives returns the length of the array in which derivatives with respect to the output
+// weights, the inputs' weights and the tables of all images are computed.
 func (u *Net) Derivatives() int { return (1 + u.padded + 4*u.padded) * u.lanes }
 
-// Parts returns the derivatives with respect to tables and output weights, where
-// asm.BitPerceptron's Gradient adds up.
+// Parts returns the parts of that array to which Kernel.Gradient adds.
 func (u *Net) Parts(derivatives []float32) (tables, output []float32) {
 	return derivatives[(1+u.padded)*u.lanes:], derivatives[:u.lanes]
 }
 
-// Fold sets grad, of Params, to the derivatives with respect to θ.
+// Fold sets grad, of length Params, to the derivatives with respect to θ.
 func (u *Net) Fold(grad, derivatives []float32, shift float64) {
 	clear(grad)
 	if u.shifted {
@@ -259,7 +259,7 @@ func (u *Net) Fold(grad, derivatives []float32, shift float64) {
 		}
 		if u.biased {
 			biases := grad[u.biases-u.weights:][:u.hidden]
-			for row := range 16 { // of the first group
+			for row := range 16 { // the tables of the first four inputs, which include the biases
 				for h, d := range tables[row*u.lanes+g*u.hidden:][:u.hidden] {
 					biases[h] += d
 				}
@@ -268,7 +268,7 @@ func (u *Net) Fold(grad, derivatives []float32, shift float64) {
 	}
 }
 
-// Value64 is the net by its definition, in float64, of inputs x.
+// Value64 returns the net's value by its definition, in float64, for inputs x.
 func (u *Net) Value64(params []float64, x func(j int) float64) (value float64) {
 	if u.shifted {
 		value = params[u.shift]

@@ -9,18 +9,18 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// together is the largest number of blocks that are drawn and scored at once: a unit's
-// tables are read from memory once for all of them.
-const together = 4
+// maxPassBlocks is the largest number of blocks of a pass, which reads a unit's tables from
+// memory once for all of them.
+const maxPassBlocks = 4
 
-// A room is where blocks of samples are, whose bits are a word of each spin and a zero. It
+// A room holds blocks of samples. The bits of a block are a word for each spin, and a zero. It
 // implements sites.Room.
 type room struct {
 	Record
-	model *Model
-	exact exact // with its own tables, which depend on β
-	beta  float64
-	cut   []uint64 // all configurations of the first block, of which fewer are wanted
+	model      *Model
+	exact      exact // with its own tables, which depend on β
+	beta       float64
+	wholeBlock []uint64 // buffer of Write
 }
 
 func (m *Model) newRoom(blocks int, residual bool, workers *pool.Pool) *room {
@@ -40,23 +40,25 @@ func (r *room) block(k int) []uint64      { return r.Bits[k*r.Size:][:r.Size] }
 func (r *room) Score(lo, hi int)          { r.pass(lo, hi, nil) }
 func (r *room) Read(k int, from []uint64) { bitspin.Columns(r.block(k), from, r.model.Spins(), 1) }
 
-// Draw: block k owns n of the stream's spins, from k·n on: the learned ones, then the exact ones.
+// Draw implements sites.Room. With n spins a block, number k has the random words of spins
+// k·n … k·n+n−1 of the stream, those of learned spins first.
 func (r *room) Draw(lo, hi int, stream *asm.Counter, first uint64) {
 	clear(r.Bits[lo*r.Size : hi*r.Size])
-	var random [together]Words
+	var random [maxPassBlocks]Words
 	for k := range hi - lo {
 		random[k].Start(stream, (first+uint64(k))*uint64(r.model.Spins()), r.model.learned)
 	}
 	r.pass(lo, hi, random[:hi-lo])
 }
 
-// pass draws the learned spins of at most together blocks with the random words of each or,
-// where these are nil, takes those that are there, and sets ln q, R and derivatives.
+// pass sets ln q, R and the residuals of blocks lo … hi−1, at most maxPassBlocks. It draws their
+// learned spins by the random words of each block or, if random is nil, scores those that are
+// there.
 func (r *room) pass(lo, hi int, random []Words) {
 	m := r.model
 	clear(r.LogQs[lo:hi])
-	var all [together][block]float32
-	logits, n := all[:hi-lo], 0
+	var buffer [maxPassBlocks][block]float32
+	logits, n := buffer[:hi-lo], 0
 	for i := range m.Units {
 		u, net := &m.Units[i], r.Weights.Of(i)
 		for s, site := range u.Sites {
@@ -96,9 +98,9 @@ func (r *room) Write(dst []uint64, k, from int) {
 		return
 	}
 	words := r.model.Words()
-	r.cut = slices.Grow(r.cut[:0], block*words)[:block*words]
-	bitspin.Rows(r.cut, r.cut, columns, len(columns), 1)
-	copy(dst, r.cut[from*words:])
+	r.wholeBlock = slices.Grow(r.wholeBlock[:0], block*words)[:block*words]
+	bitspin.Rows(r.wholeBlock, r.wholeBlock, columns, len(columns), 1)
+	copy(dst, r.wholeBlock[from*words:])
 }
 
 var _ sites.Room[uint64] = (*room)(nil)

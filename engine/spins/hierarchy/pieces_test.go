@@ -32,8 +32,8 @@ func TestPieces(t *testing.T) {
 			}
 		}
 		require.Len(t, g.pieces, at)
-		require.Len(t, g.partial, partial)
-		require.Len(t, g.hist, hist)
+		require.Len(t, g.gradients, partial)
+		require.Len(t, g.derivatives, hist)
 	}
-	require.Equal(t, []int{64, 8}, []int{samplerBlocks, wordsTogether})
+	require.Equal(t, []int{64, 8}, []int{samplerBlocks, bufferedSpins})
 }

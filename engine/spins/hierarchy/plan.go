@@ -7,32 +7,32 @@ import (
 	"github.com/revgen/revgen/engine/rng"
 )
 
-// A Plan is the order in which a model's sites are drawn, what each sees, and which share
-// weights.
+// A Plan says in which order a model's sites are drawn, what each looks at, and which of them
+// share weights.
 type Plan struct {
 	Units   []Unit
-	Nets    []*Net // of the units, one after another
-	owners  []int  // the unit of each
-	learned int    // sites that nets draw
-	params  int
+	Nets    []*Net // of all units in order
+	owners  []int  // the unit of each net
+	learned int    // number of sites that nets draw
+	params  int    // length of θ
 }
 
-// A Unit is a set of sites that are drawn one after another, independently given all units
-// before, by nets with shared weights, whose values are logits.
+// A Unit is a set of sites that share nets, whose values are logits. The sites are independent
+// given those of all units before.
 type Unit struct {
-	*Net   // the first of its nets
+	*Net   // the first of Nets
 	Name   string
 	Nets   []*Net // one for all states of a site, or one for each
-	Kernel int    // number of the first of them
+	Kernel int    // index of the first net in the plan
 	Sites  []int32
-	Inputs [][]int32 // by view, [len(Sites)][padded] words of a block's bits
+	Inputs [][]int32 // [view][site][padded] words of a block's bits
 	Begin  int       // position of its first site among the learned ones
 }
 
-// NetOf returns the number of the net of a state among those of the plan.
+// NetOf returns the index in the plan of a state's net.
 func (u *Unit) NetOf(state int) int { return u.Kernel + min(state, len(u.Nets)-1) }
 
-// InputsOf returns the inputs of the net of a state at the k-th site.
+// InputsOf returns the inputs of a state's net at the k-th site.
 func (u *Unit) InputsOf(state, k int) []int32 {
 	return u.Inputs[min(state, len(u.Inputs)-1)][k*u.padded:][:u.padded]
 }
@@ -46,25 +46,28 @@ type Layout struct {
 	Hidden int
 }
 
-// A Coding says what the nets of a unit read, and have: bits of a block, in planes of a word for
-// each site and one that is never set. Each of the views has Features planes.
+// A Coding says what nets a unit has, and which bits of a block they read. The bits are planes of
+// a word for each site and a zero.
 type Coding struct {
-	Nets, Features, Views int
-	Biased, Shifted       bool
+	Nets     int // of a unit
+	Features int // planes of a view: bits that a net reads of a site
+	Views    int
+	Biased   bool // hidden units have biases
+	Shifted  bool // nets have shifts
 }
 
-// Add adds the unit of a layout, whose sites are known from then on.
+// Add adds the unit of a layout, and marks its sites as known.
 func (p *Plan) Add(l Layout, known []bool, c Coding) error {
 	u := Unit{Name: l.Name, Kernel: len(p.Nets), Begin: p.learned}
 	var images [][]int // of bits
 	for _, image := range l.Images {
-		var wide []int
-		for _, j := range image {
-			for k := range c.Features {
-				wide = append(wide, j*c.Features+k)
+		var bits []int
+		for _, input := range image {
+			for f := range c.Features {
+				bits = append(bits, input*c.Features+f)
 			}
 		}
-		images = append(images, wide)
+		images = append(images, bits)
 	}
 	for range c.Nets {
 		net, err := NewNet(len(l.Inputs[0])*c.Features, images, l.Hidden, c.Biased, c.Shifted, p.params)
@@ -86,7 +89,7 @@ func (p *Plan) Add(l Layout, known []bool, c Coding) error {
 				}
 			}
 			for len(inputs) < (k+1)*u.padded {
-				inputs = append(inputs, int32(len(known))) // whose bit is never set
+				inputs = append(inputs, int32(len(known))) // the zero
 			}
 		}
 		u.Inputs = append(u.Inputs, inputs)
@@ -108,11 +111,11 @@ func (p *Plan) Owner(net int) *Unit { return &p.Units[p.owners[net]] }
 // NumParams returns the length of θ.
 func (p *Plan) NumParams() int { return p.params }
 
-// Learned returns how many sites networks draw; the others are exact.
+// Learned returns how many sites nets draw; the others are exact.
 func (p *Plan) Learned() int { return p.learned }
 
-// Initialize fills θ with the starting values that belong to the seed: hidden weights normal
-// with standard deviation 0.7/√m, all others zero, so that every learned site is fair.
+// Initialize fills θ with the initial values of a seed: hidden weights are normal with standard
+// deviation 0.7/√m, all others zero, so that all states of a learned site are equally likely.
 func (p *Plan) Initialize(params []float32, seed uint64) {
 	clear(params)
 	for i, u := range p.Nets {

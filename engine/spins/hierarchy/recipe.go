@@ -8,18 +8,18 @@ import (
 	"github.com/revgen/revgen/engine/spins"
 )
 
-// Training is how a recipe trains a generator: by Adam, with a rate that rises and
-// falls by a cosine, and β that rises.
+// Training is how a recipe trains a generator: by Adam, with a learning rate that rises and
+// then falls by a cosine, while β rises.
 type Training struct {
-	Steps, Batch int     // samples a step, a multiple of 64
-	LearningRate float64 // of Adam
+	Steps        int
+	Batch        int     // samples a step, a multiple of 64
+	LearningRate float64 // its maximum
 	Warmup       int     // steps over which the rate rises
-	Final        float64 // fraction of the rate that the cosine ends at
-	// Anneal is the fraction of the steps over which β rises from AnnealFrom
-	// times its value.
-	Anneal, AnnealFrom float64
-	Partners           float64 // of engine.Balancing
-	Sweeps             int     // between s and s′
+	Final        float64 // the last rate, as a fraction of LearningRate
+	Anneal       float64 // fraction of the steps over which β rises
+	AnnealFrom   float64 // β at the first step, as a fraction of the target's
+	Partners     float64 // as in engine.Balancing: the fraction of samples that do not move
+	Sweeps       int     // between s and s′
 }
 
 // Configure gives a run the values of a recipe, with heat-bath sweeps for moves.
@@ -33,17 +33,18 @@ func (t *Training) Configure(c *engine.Training, moves *spins.TransitionConfig, 
 }
 
 // Recipe returns the settings that were found good for a lattice at any β and field, and
-// whether training starts from the generator of half the side: so sizes double, from the
+// whether training starts from the generator of half the side. If so sizes double from the
 // smallest of at least 12 spins a side, each trained by its own recipe.
 //
 // Below the critical temperature, β|J| rises from 0.4 during 30 % of the training of the
-// first size, and of the second where that has a level whose weights no level of the
-// first has. Without that, generators leave out spins that differ from all around
-// them, which their own samples do not show. From zero it had better not rise:
-// where there is nothing to be learned, Adam drifts.
+// first size, and of the second size where that has a level whose weights the first
+// lacks. Otherwise generators leave out spins that differ from all their neighbours,
+// which their own samples do not show. It does not rise from zero, where nothing is to be
+// learned and Adam drifts.
 //
-// One sample in four moves, by L/8 sweeps, which see what q draws too little. The partners
-// of the others see the slow modes, for which moves alone would need some (L/4)² sweeps.
+// Partners is 0.75: one sample in four moves, by L/8 sweeps, which find what q draws too
+// little. The other samples are compared with each other, which finds slow modes, for which
+// moves alone would need some (L/4)² sweeps.
 func Recipe(c Square) (t Training, half bool) {
 	t = Training{
 		Steps: 2500, Batch: 256, LearningRate: 0.014, Warmup: 20, Final: 0.01,
@@ -60,26 +61,26 @@ func Recipe(c Square) (t Training, half bool) {
 			t.Steps, t.Anneal, t.AnnealFrom = 1000, 0, 0
 		}
 	}
-	if c.Side%8 != 0 { // each spin of the coarsest lattice, which may be large, has its own weights to learn
+	if c.Side%8 != 0 { // the coarsest lattice may be large, and each of its spins has weights of its own
 		t.Batch = 512
 	}
 	switch {
 	case c.Side < 12:
 		t.Steps, t.LearningRate = 1500, 0.02
 	case c.Side >= 84:
-		// The noise of a gradient grows with the variance of R, while less is
-		// left to be learned.
+		// The gradient's noise grows with the variance of R, while less is left to be
+		// learned.
 		t.Steps, t.Batch, t.LearningRate = 1000, 512, 0.008
 	}
 	return t, half
 }
 
-// GraphTraining returns the settings that were found good for graphs with so many
-// learned spins: β rises from zero during half of the steps, whose number grows with
-// that of the learned spins.
+// GraphTraining returns the settings that were found good for graphs with the given number of
+// learned spins, with which the number of steps grows. β rises from zero during half of the
+// steps.
 func GraphTraining(order string, learned int) Training {
 	steps := min(20_000, 3000+40*learned)
-	if order == Swept { // states that bonds leave no choice take time to learn
+	if order == Swept { // spins that their bonds determine take time to learn
 		steps = min(30_000, 5*steps)
 	}
 	return Training{
@@ -94,7 +95,7 @@ func GraphRecipe(t Target) (g Graph, learned int) {
 	near := t.neighbours()
 	learned = t.Spins - count(exactSpins(near))
 	g = Graph{Target: t, Neighbours: 24, Inputs: Reached, Order: Farthest, Hidden: 16}
-	if learned > g.Neighbours && frustrated(near) { // and not all known ones are looked at
+	if learned > g.Neighbours && isFrustrated(near) { // some spins do not look at all known ones
 		g.Neighbours, g.Hidden = MostInputs, 32
 		if spins.Sweep(adjacent(near), MostInputs) != nil {
 			g.Order = Swept

@@ -2,8 +2,8 @@ package hierarchy
 
 import "github.com/revgen/revgen/internal/pool"
 
-// A Record is the part that rooms of spins and of sites of several states share: the bits of blocks
-// of samples, as nets read them, and what a pass over the sites finds.
+// A Record holds the bits of blocks of samples, as nets read them, and what a pass over the sites
+// computes. Rooms of spins and of sites of several states embed it.
 type Record struct {
 	Weights   *Kernels
 	Size      int              // words of a block's bits
@@ -36,11 +36,13 @@ func (r *Record) R(k int) *[block]float64 { return &r.Rs[k] }
 // LogQ implements sites.Room.
 func (r *Record) LogQ(k int) *[block]float64 { return &r.LogQs[k] }
 
-// Spans says where a pass over the blocks lo … hi−1 leaves what it finds, in pieces of so many blocks.
-func (r *Record) Spans(lo, hi, together int) []pool.Span {
-	each := r.plan.learned * r.States
+// Spans returns the memory that a pass over blocks lo … hi−1 writes, in pieces of passBlocks blocks.
+func (r *Record) Spans(lo, hi, passBlocks int) []pool.Span {
+	residuals := r.plan.learned * r.States // of a block
 	return []pool.Span{
-		pool.SpanOf(r.Bits[lo*r.Size:hi*r.Size], together*r.Size), pool.SpanOf(r.Residual[lo*each:hi*each], together*each),
-		pool.SpanOf(r.LogQs[lo:hi], together), pool.SpanOf(r.Rs[lo:hi], together),
+		pool.SpanOf(r.Bits[lo*r.Size:hi*r.Size], passBlocks*r.Size),
+		pool.SpanOf(r.Residual[lo*residuals:hi*residuals], passBlocks*residuals),
+		pool.SpanOf(r.LogQs[lo:hi], passBlocks),
+		pool.SpanOf(r.Rs[lo:hi], passBlocks),
 	}
 }

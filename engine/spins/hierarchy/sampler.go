@@ -5,15 +5,15 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// samplerBlocks is how many blocks are drawn at once, by all threads.
+// samplerBlocks is how many blocks all threads draw at once.
 const samplerBlocks = 64
 
-// NewSampler returns what draws from the generator with the given parameters, of which it keeps
-// a copy in its own form, and computes its density.
+// NewSampler returns a sampler of the generator with the given parameters, of which it keeps a
+// copy. It also computes R of given configurations.
 func (m *Model) NewSampler(params []float32, workers *pool.Pool) *sites.Sampler[uint64] {
 	checkLength("parameters", len(params), m.params)
 	r := m.newRoom(samplerBlocks, false, workers)
 	r.Weights.Tabulate()
 	r.Weights.Set(params)
-	return sites.NewSampler(m.Words(), samplerBlocks, together, r, workers)
+	return sites.NewSampler(m.Words(), samplerBlocks, maxPassBlocks, r, workers)
 }

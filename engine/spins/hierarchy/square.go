@@ -21,13 +21,14 @@ type Square struct {
 
 	// Neighbours is about how many known spins a spin looks at: whole shells
 	// of equal distance, the nearest first. Refinements of spacing 8 and more,
-	// which draw a sixteenth of the spins, look at half as many more:
+	// which draw a sixteenth of the spins, look at half as many again, since
 	// decimation lengthens the range of the law that they have to learn.
 	Neighbours int
 	// Hidden is the number of hidden units. Each has eight images under the
-	// symmetries of the square, or four under its Rotations alone. Twice as many units
-	// of these take the same time, and come closer to the target.
-	Hidden    int
+	// symmetries of the square.
+	Hidden int
+	// Rotations leaves each hidden unit its four images under rotations. Twice as many
+	// units take the same time then, and come closer to the target.
 	Rotations bool
 }
 
@@ -38,8 +39,8 @@ const (
 	MostHidden      = asm.BitHidden / 8
 )
 
-// NeighboursOf returns how many Neighbours have at most so many inputs, whole shells, which is
-// at least four of them.
+// NeighboursOf returns the largest Neighbours whose whole shells are at most the given number of
+// inputs, but at least LeastNeighbours.
 func NeighboursOf(inputs int) int { return max(LeastNeighbours, inputs-8) }
 
 // Target returns the lattice's target.
@@ -59,9 +60,9 @@ func NewSquare(c Square) (*Model, error) {
 	return build(c.Target(), layouts)
 }
 
-// Layouts returns the units of NewSquare, in which the exact spins are missing, with at most
-// so many inputs of a site.
-func (c Square) Layouts(most int) ([]Layout, error) {
+// Layouts returns the units of NewSquare, which draw the learned spins. A site has at most
+// maxInputs inputs.
+func (c Square) Layouts(maxInputs int) ([]Layout, error) {
 	switch {
 	case c.Side < 4 || c.Side%4 != 0 || c.Side > 1024:
 		return nil, fmt.Errorf("side: %d is not a multiple of 4 between 4 and 1024", c.Side)
@@ -71,20 +72,20 @@ func (c Square) Layouts(most int) ([]Layout, error) {
 		return nil, fmt.Errorf("hidden: %d is not between 1 and %d", c.Hidden, MostHidden)
 	}
 	spacing := 1 << (bits.TrailingZeros(uint(c.Side)) - 1)
-	layouts := base(c.Side, spacing, most)
+	layouts := base(c.Side, spacing, maxInputs)
 	for a := spacing; a >= 2; a /= 2 {
 		g := grouping{halves: c.Side/a%4 == 0}
 		last := groups
 		if a == 2 {
-			last = exactGroups
+			last = lastGroups
 		}
 		for group := 1; group <= last; group++ {
 			neighbours := c.Neighbours
 			if a >= 8 {
-				neighbours = min(NeighboursOf(most), neighbours*3/2)
+				neighbours = min(NeighboursOf(maxInputs), neighbours*3/2)
 			}
-			near := stencils.Get(stencilKey{g, group, neighbours}, func() stencil { return g.stencil(group, neighbours) })
-			offsets, images := near.offsets, near.images
+			s := stencils.Get(stencilKey{g, group, neighbours}, func() stencil { return g.stencil(group, neighbours) })
+			offsets, images := s.offsets, s.images
 			if c.Rotations {
 				images = images[:min(rotations, len(images))]
 			}
@@ -121,22 +122,21 @@ func siteAt(side, x, y int) int {
 var groupNames = []string{"A1", "A2", "A3", "A4", "B1", "B2", "B3", "B4", "X1", "X2", "X3", "X4", "Y1", "Y2", "Y3", "Y4"}
 
 const (
-	groups      = 16
-	exactGroups = 4
+	groups     = 16
+	lastGroups = 4 // that the last refinement draws
 )
 
 // A grouping says which group of a refinement each site belongs to.
 type grouping struct {
-	// halves splits the centres of faces into groups of two colours once more,
-	// which takes a multiple of four cells around the lattice.
+	// halves splits each group of centres of faces in two, if a multiple of four cells fits
+	// around the lattice.
 	halves bool
 }
 
-// rank returns the number of the group that the site at (x, y) belongs to, in
-// units of half the spacing a: 0 for the lattice that is known, 1–8 for the
-// centres of its faces, 9–16 for those of its edges. It has period eight in x
-// and y, without halves four. Members of a group are 2a apart or, centres of
-// faces in halves, 2√2a.
+// rank returns the number of the group of the site at (x, y), in units of half the
+// spacing a: 0 for the known lattice, 1–8 for the centres of its faces, 9–16 for the
+// centres of its edges. It has period eight in x and y, or four without halves. Members
+// of a group are 2a apart, or 2√2a if they are centres of faces in halves.
 func (g grouping) rank(x, y int) int {
 	i, j := x>>1, y>>1 // of the cell
 	switch {
@@ -154,20 +154,20 @@ func (g grouping) rank(x, y int) int {
 	return 13 + 2*((i+j)&1) + i&1
 }
 
-// A stencil is what spins of a group look at, whatever the lattice.
+// A stencil has the inputs of the spins of a group, for all lattices.
 type stencil struct {
-	offsets [][2]int
-	images  [][]int // under the rotations, then under the reflections
+	offsets [][2]int // from a spin to its inputs
+	images  [][]int  // permutations of the inputs: the rotations, then the reflections
 }
 
-const rotations = 4
+const rotations = 4 // the identity among them
 
 type stencilKey struct {
 	grouping
 	group, n int
 }
 
-// stencils are those of all groups of both groupings for two numbers of neighbours.
+// stencils has room for all groups of both groupings, and two numbers of neighbours.
 var stencils = shared.Cache[stencilKey, stencil]{MaxKept: 4 * groups}
 
 // stencil returns the offsets from a spin of the group to the nearest spins
@@ -209,8 +209,8 @@ func (g grouping) stencil(group, n int) stencil {
 	return stencil{offsets, images}
 }
 
-// base returns one layout for each spin of the coarsest lattice, which looks at
-// the nearest before it. It has no symmetry that weights could share.
+// base returns a layout for each spin of the coarsest lattice, which looks at the
+// nearest spins before it. It shares no weights.
 func base(side, spacing, neighbours int) (layouts []Layout) {
 	n := side / spacing
 	distance := func(a, b int) float64 {

@@ -18,8 +18,8 @@ type Star struct {
 // neighbours of each site. A site with more than one exact neighbour is a centre; of two that have
 // only each other it is the one with more neighbours, or the first. The error names two centres
 // that are neighbours.
-func Stars(near [][]int32, learned []bool) (all []Star, err error) {
-	exact := make([][]int, len(near)) // neighbours
+func Stars(near [][]int32, learned []bool) (stars []Star, err error) {
+	exact := make([][]int, len(near)) // neighbours that are not learned
 	for i, list := range near {
 		for _, j := range list {
 			if !learned[j] {
@@ -49,7 +49,7 @@ func Stars(near [][]int32, learned []bool) (all []Star, err error) {
 				}
 			}
 		}
-		all = append(all, s)
+		stars = append(stars, s)
 	}
-	return all, nil
+	return stars, nil
 }

@@ -22,12 +22,10 @@ type Config struct {
 	Training   *engine.Training
 	Transition *spins.TransitionConfig
 	Loss       engine.Balancing
-	// Check reports the first value of the network's keys that cannot be used, and Network
-	// makes it. It has at most Params parameters.
-	Check   func() error
-	Network func(workers *pool.Pool) (*Model, error)
-	Params  float64
-	Words   string // that name it
+	Check      func() error // reports the first value of the network's keys that cannot be used
+	Network    func(workers *pool.Pool) (*Model, error)
+	Params     float64 // the most parameters that the network has
+	Words      string  // a phrase that names the network
 }
 
 // ValidateChoices implements spins.Kind.
@@ -60,8 +58,8 @@ func (c *Config) system(m *Model, t spins.Target, workers *pool.Pool) (*System, 
 
 // Demands implements spins.Kind.
 func (c *Config) Demands(n int) []engine.Demand {
-	// A word of 64 samples for each spin, the derivatives of the learned ones, for s′
-	// as well, and as much again for a sampler's blocks; s and s′ packed.
+	// The batch, its s′ and a sampler's 64 blocks take a bit and a residual for each spin;
+	// s and s′ are packed, too.
 	spins, batch := float64(n), float64(c.Training.Batch)
 	moved := math.Ceil((1-c.Loss.Partners)*batch/block+0.5) * block
 	rows := (batch+moved+64*64)*(spins/8+4*spins) + moved*(spins/4+64)
@@ -85,15 +83,14 @@ func (s *System) Model() *Model { return s.net }
 
 func (s *System) hierarchy() *System { return s }
 
-// Inherit takes the weights of a hierarchy of the same
-// or of half the size.
+// Inherit sets params to weights of another hierarchy, of the same or of half the size.
 func (s *System) Inherit(params []float32, from engine.System, theirs []float32) error {
 	h, ok := from.(interface{ hierarchy() *System })
 	if !ok {
 		return fmt.Errorf("generator.kind: a hierarchy cannot start from a perceptron")
 	}
 	other := h.hierarchy()
-	if left := s.net.Transfer(params, other.net, theirs); left == len(s.net.Units) {
+	if unmatched := s.net.Transfer(params, other.net, theirs); unmatched == len(s.net.Units) {
 		return fmt.Errorf("generator: nothing of a hierarchy of %d parameters on %d spins fits this one", other.NumParams(), other.net.Spins())
 	}
 	return nil

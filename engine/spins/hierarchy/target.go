@@ -30,22 +30,21 @@ func (t *Target) field(i int) float64 {
 	return t.Fields[i]
 }
 
-// A neighbour of a spin.
 type neighbour struct {
 	spin     int
 	coupling float64
 }
 
-// neighbours lists every spin's neighbours in the order of the bonds, several
-// bonds between two spins added up.
+// neighbours lists the neighbours of every spin in the order of the bonds, and adds up
+// bonds between the same two spins.
 func (t *Target) neighbours() [][]neighbour {
-	all := make([][]neighbour, t.Spins)
+	near := make([][]neighbour, t.Spins)
 	for _, b := range t.Bonds {
-		all[b.I] = append(all[b.I], neighbour{b.J, b.Coupling})
-		all[b.J] = append(all[b.J], neighbour{b.I, b.Coupling})
+		near[b.I] = append(near[b.I], neighbour{b.J, b.Coupling})
+		near[b.J] = append(near[b.J], neighbour{b.I, b.Coupling})
 	}
-	at := make([]int, t.Spins) // one more than the place of a neighbour in the list
-	for i, list := range all {
+	at := make([]int, t.Spins) // one more than the index of a neighbour in kept
+	for i, list := range near {
 		kept := list[:0]
 		for _, n := range list {
 			if k := at[n.spin]; k > 0 {
@@ -58,12 +57,12 @@ func (t *Target) neighbours() [][]neighbour {
 		for _, n := range kept {
 			at[n.spin] = 0
 		}
-		all[i] = kept
+		near[i] = kept
 	}
-	return all
+	return near
 }
 
-// adjacent returns the neighbours alone.
+// adjacent returns the neighbours without their couplings.
 func adjacent(near [][]neighbour) [][]int32 {
 	return lists.Map(near, func(list []neighbour) []int32 {
 		return lists.Map(list, func(n neighbour) int32 { return int32(n.spin) })

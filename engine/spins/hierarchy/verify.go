@@ -6,13 +6,12 @@ import (
 	"github.com/revgen/revgen/engine/spins"
 )
 
-// Surrogate implements engine.Differentiable: the loss of the batch and its s′, held
-// fixed.
+// Surrogate implements engine.Differentiable by the balance loss with s and s′ held fixed.
 func (s *System) Surrogate() func(params []float64) float64 {
 	return s.Fixed(s.net.learned64)
 }
 
-// learned64 is ln q of the learned spins of a configuration by the definition of a
+// learned64 returns ln q of the learned spins of a configuration by the definition of a
 // unit, in float64.
 func (m *Model) learned64(params []float64, config []uint64) (logq float64) {
 	for i := range m.Units {
