@@ -92,7 +92,7 @@ func (c *Config) Demands(n int) []engine.Demand {
 	spins, words := float64(n), float64(g.words)
 	width, widest := g.net.Widths()
 	rows := float64(c.Training.Batch + nn.BlockRows())
-	// Activations; ∂L/∂h, uniforms and odds of the head, s and s′; moves and values.
+	// Activations; ∂L/∂h, uniforms and odds of the head, s and s′; moves and F_i.
 	perRow := 4*float64(width) + 4*5*spins + 8*4*words + 64
 	if c.Loss.Gradient == "full" {
 		perRow += 4 * spins
@@ -105,12 +105,12 @@ func (c *Config) Demands(n int) []engine.Demand {
 // Explain implements engine.Explainer.
 func (c *Config) Explain() string { return c.Drawing(c.Generator.Head + " layer draws spins") }
 
-// Drawing is Explain of a generator whose last layer is described in words.
+// Drawing is Explain for a generator whose last layer is described by a phrase.
 func (c *Config) Drawing(layer string) string {
 	return "a perceptron whose " + layer + ", " + engine.ByPairs(losses[c.Loss.Kind].name, c.Transition.Explain())
 }
 
-// Moved says where keys of former layouts have gone.
+// Moved says where keys of former versions have gone.
 func (*Config) Moved() map[string]string {
 	return map[string]string{
 		"loss.objective":          "loss.kind",
@@ -129,7 +129,7 @@ func (*Config) Moved() map[string]string {
 	}
 }
 
-// Settled says of what keys of former layouts the value goes without saying.
+// Settled lists keys of former versions that are passed over if they have this value.
 func (*Config) Settled() map[string]string {
 	return map[string]string{"generator.signs.weights": `"even"`, "generator.symmetry": `"none"`, "loss.average": `"sampled"`}
 }

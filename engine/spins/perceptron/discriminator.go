@@ -5,7 +5,6 @@ import (
 	"github.com/revgen/revgen/engine/critic"
 )
 
-// discriminatorLoss is learned.
 var discriminatorLoss = lossKind{
 	name:     "a learned discriminator",
 	make:     func(c *Config, b *batch) loss { return newDiscriminator(c, b) },
@@ -15,12 +14,12 @@ var discriminatorLoss = lossKind{
 	},
 }
 
-// discriminator is the learned one of pairs (s, s′) as vectors of ±1.
+// discriminator is the loss that a critic of pairs (s, s′), as vectors of ±1, learns.
 type discriminator struct {
 	*batch
-	gradient string
+	gradient string // LossConfig.Gradient
 	critic   *critic.Critic
-	from, to []float32 // s and s′, [n][spins]
+	from, to []float32 // s and s′ as ±1, [n][spins]
 
 	s, next []uint64 // of the call under way
 	unpack  func(block, lo, hi int, _ []float32)
@@ -44,17 +43,17 @@ func newDiscriminator(c *Config, b *batch) *discriminator {
 // State lists what a checkpoint must hold of the discriminator.
 func (o *discriminator) State() []engine.Section { return o.critic.State() }
 
-func (o *discriminator) LossGradient(ds slopes, s, next []uint64) float64 {
+func (o *discriminator) LossGradient(ds lossGradient, s, next []uint64) float64 {
 	o.s, o.next = s, next
 	o.lanes.Own(o.unpack)
 	o.critic.Evaluate(o.from, o.to)
 	switch o.gradient {
 	case "surrogate":
-		o.critic.Gradient(ds.spins)
+		o.critic.Gradient(ds.bySpin)
 	case "difference":
-		o.critic.Changes(ds.spins, o.spins, o.flip)
+		o.critic.Changes(ds.bySpin, o.spins, o.flip)
 	case "score":
-		o.critic.Scores(ds.values)
+		o.critic.Scores(ds.bySample)
 	}
 	return o.critic.Learn()
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/revgen/revgen/asm"
 )
 
-// The spin layer has no derivative. Its estimator takes ∂L/∂s to ∂L/∂h as if a spin
-// were tanh(h/τ): straight through a sign with a scale τ of its own, and with τ = 1
-// through a bernoulli head, of which tanh h is the mean. The spins of a site's states
-// count as 2 softmax(h/τ) − 1. Package's score is the other way.
+// The spin layer has no derivative. The straight-through estimator takes ∂L/∂s to ∂L/∂h as
+// if a spin were tanh(h/τ). The scale τ of a sign head is configured, and that of a bernoulli
+// head is 1, since tanh h is the mean of its spins. The spins of a site's states count as
+// 2 softmax(h/τ) − 1. The score function, in score.go, is the other way to ∂L/∂h.
 
 // width returns the scale τ at the given step, for logits of the given standard
 // deviation.
@@ -35,7 +35,7 @@ func (g *generator) straightThrough(grad, logits []float32, width float64) {
 		logits[i] *= inverse
 	}
 	if g.states != nil {
-		g.throughLargest(grad, logits, 2*inverse)
+		g.throughSoftmax(grad, logits, 2*inverse)
 		return
 	}
 	asm.Tanh(logits, logits)
@@ -44,8 +44,9 @@ func (g *generator) straightThrough(grad, logits []float32, width float64) {
 	}
 }
 
-func (g *generator) throughLargest(grad, logits []float32, scale float32) {
-	each := func(visit func(h, grad []float32)) {
+// throughSoftmax is straightThrough for the states of sites, whose logits are scaled already.
+func (g *generator) throughSoftmax(grad, logits []float32, scale float32) {
+	forEachSite := func(visit func(h, grad []float32)) {
 		for at := 0; at < len(logits); {
 			for _, q := range g.states {
 				visit(logits[at:at+q], grad[at:at+q])
@@ -53,14 +54,14 @@ func (g *generator) throughLargest(grad, logits []float32, scale float32) {
 			}
 		}
 	}
-	each(func(h, _ []float32) {
-		most := slices.Max(h)
+	forEachSite(func(h, _ []float32) {
+		largest := slices.Max(h)
 		for c := range h {
-			h[c] -= most
+			h[c] -= largest
 		}
 	})
 	asm.Exp(logits, logits)
-	each(func(p, grad []float32) {
+	forEachSite(func(p, grad []float32) {
 		var sum, mean float32
 		for c, x := range p {
 			sum, mean = sum+x, mean+x*grad[c]

@@ -8,19 +8,19 @@ import (
 	"github.com/revgen/revgen/engine/rng"
 )
 
-// streams are the random numbers that a batch of samples is made of.
+// streams are the random numbers of a batch: of its noise and of its spin layer.
 type streams struct{ latent, head rng.Counter }
 
-// headScratch is what the spin layer of a block of rows needs.
+// headScratch holds what a bernoulli head computes for a block of rows.
 type headScratch struct {
-	uniforms []float32 // for bernoulli draws
-	odds     []float32 // exp(−2h), likewise
+	uniforms []float32
+	odds     []float32 // exp(−2h)
 }
 
 func (g *generator) newHeadScratch(rows int) *headScratch {
 	uniforms := rows * 4 * rng.Blocks(g.spins)
-	both := make([]float32, uniforms+rows*g.spins)
-	return &headScratch{uniforms: both[:uniforms], odds: both[uniforms:]}
+	buffer := make([]float32, uniforms+rows*g.spins)
+	return &headScratch{uniforms: buffer[:uniforms], odds: buffer[uniforms:]}
 }
 
 // A generator is G_θ: noise z, Gaussian but for some signs, through a perceptron
@@ -30,7 +30,7 @@ type generator struct {
 	config GeneratorConfig
 	spins  int   // n
 	words  int   // of a configuration
-	states []int // of the target's sites, nil where spins are no states
+	states []int // number of states of each site, nil if spins are not states (see New)
 }
 
 func newGenerator(c GeneratorConfig, n int) *generator {
@@ -55,9 +55,8 @@ func (g *generator) initialize(params []float32, seed uint64) {
 	}
 }
 
-// forward fills rows lo … hi−1 of a with the activations of the samples whose
-// indices in the streams start at first, and packs their spins into the same
-// rows of spins.
+// forward makes samples first, first+1, … of the streams: their activations in rows
+// lo … hi−1 of a, and their packed spins in the same rows of spins.
 func (g *generator) forward(a nn.Activations, spins []uint64, p *nn.Packed, params []float32, lo, hi int, from *streams, first uint64, scratch *headScratch) {
 	d := g.config.Latent
 	z := a[0][lo*d : hi*d]
@@ -72,7 +71,7 @@ func (g *generator) forward(a nn.Activations, spins []uint64, p *nn.Packed, para
 	out := spins[lo*g.words : hi*g.words]
 	switch {
 	case g.states != nil:
-		g.largest(out, logits)
+		g.raiseLargest(out, logits)
 	case g.config.Head == "bernoulli":
 		g.bernoulli(out, logits, &from.head, first, scratch)
 	default:
@@ -80,19 +79,20 @@ func (g *generator) forward(a nn.Activations, spins []uint64, p *nn.Packed, para
 	}
 }
 
-// largest puts the spin of the largest logit of each site up, the first of equal ones.
-func (g *generator) largest(spins []uint64, logits []float32) {
+// raiseLargest sets the spin of each site's largest logit, or of the first of equal ones, and
+// clears all others.
+func (g *generator) raiseLargest(spins []uint64, logits []float32) {
 	clear(spins)
 	for row := spins; len(logits) > 0; row = row[g.words:] {
 		at := 0
 		for _, q := range g.states {
-			most := 0
+			largest := 0
 			for c, h := range logits[:q] {
-				if h > logits[most] {
-					most = c
+				if h > logits[largest] {
+					largest = c
 				}
 			}
-			row[(at+most)>>6] |= 1 << ((at + most) & 63)
+			row[(at+largest)>>6] |= 1 << ((at + largest) & 63)
 			at, logits = at+q, logits[q:]
 		}
 	}

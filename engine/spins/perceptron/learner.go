@@ -8,7 +8,7 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// A learner is a generator with room for a batch of a training.
+// A learner is a generator with buffers for the batch of a training.
 type learner struct {
 	*generator
 	batch       *batch
@@ -16,15 +16,15 @@ type learner struct {
 	steps       int
 	packed      *nn.Packed
 	activations nn.Activations
-	logits      []float32      // h, [n][spins], until Backward overwrites them; of a rank its own rows
+	logits      []float32      // h, [n][spins], of the rank's own rows; Backward overwrites them
 	heads       []*headScratch // by block
 	scratch     []*nn.Scratch  // by lane
-	moments     [][2]float64   // Σh and Σh² of each block, where τ follows their spread
+	moments     [][2]float64   // Σh and Σh² by block, nil unless τ follows the spread of h
 
 	s      []uint64 // of the call under way
-	ds     slopes
+	ds     lossGradient
 	params []float32
-	from   streams
+	random streams
 	width  float64 // τ of the straight-through estimator
 
 	drawBlock func(block, lo, hi int, _ []float32)
@@ -53,7 +53,7 @@ func newLearner(c *Config, n int, workers *pool.Pool) *learner {
 // Draw sets s_i = G_θ(z_i) of the whole batch.
 func (l *learner) Draw(s []uint64, θ []float32, step uint32) {
 	l.s, l.params = s, θ
-	l.from = streams{rng.Stream(l.seed, rng.TrainLatent, step), rng.Stream(l.seed, rng.TrainHead, step)}
+	l.random = streams{rng.Stream(l.seed, rng.TrainLatent, step), rng.Stream(l.seed, rng.TrainHead, step)}
 	l.net.PackOn(l.batch.workers, l.packed, θ)
 	lanes := l.batch.lanes
 	lanes.Share(l.drawBlock, nn.RowSpan(lanes, s, l.words), nn.BlockSpan(lanes, l.moments))
@@ -61,7 +61,7 @@ func (l *learner) Draw(s []uint64, θ []float32, step uint32) {
 }
 
 func (l *learner) drawRows(block, lo, hi int, _ []float32) {
-	l.forward(l.activations, l.s, l.packed, l.params, lo, hi, &l.from, uint64(lo), l.heads[block])
+	l.forward(l.activations, l.s, l.packed, l.params, lo, hi, &l.random, uint64(lo), l.heads[block])
 	if l.moments == nil {
 		return
 	}
@@ -73,7 +73,7 @@ func (l *learner) drawRows(block, lo, hi int, _ []float32) {
 	l.moments[block] = [2]float64{sum, squares}
 }
 
-// spread returns the standard deviation of the logits where τ follows it.
+// spread returns the standard deviation of the logits, 0 without moments.
 func (l *learner) spread() float64 {
 	var sum, squares float64
 	for _, m := range l.moments {
@@ -86,14 +86,14 @@ func (l *learner) spread() float64 {
 
 // Backward sets grad to ∂L/∂θ, given ∂L/∂s of the batch that was drawn, which becomes
 // ∂L/∂h.
-func (l *learner) Backward(grad, θ []float32, ds slopes) {
+func (l *learner) Backward(grad, θ []float32, ds lossGradient) {
 	l.params, l.ds = θ, ds
 	l.batch.lanes.Backward(grad, l.backBlock)
 }
 
 func (l *learner) backRows(lane, lo, hi int, grad []float32) {
-	dh := l.ds.spins[lo*l.spins : hi*l.spins]
-	if l.ds.values != nil {
+	dh := l.ds.bySpin[lo*l.spins : hi*l.spins]
+	if l.ds.bySample != nil {
 		l.byScore(lo, hi)
 	} else {
 		l.straightThrough(dh, l.logits[lo*l.spins:hi*l.spins], l.width)

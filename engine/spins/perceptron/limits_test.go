@@ -206,7 +206,7 @@ func TestHeads(t *testing.T) {
 		logits[i], grad[i] = float32(r.IntN(5)), float32(r.NormFloat64())
 	}
 	out := []uint64{9, 9, 9, 9, 9, 9}
-	g.largest(out, logits)
+	g.raiseLargest(out, logits)
 	want := make([]uint64, len(out))
 	const width = 0.7
 	slopes := make([]float64, len(grad))

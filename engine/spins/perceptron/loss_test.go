@@ -18,7 +18,7 @@ func TestScoreIsThatOfTheDraw(t *testing.T) {
 	trainer, s := newTrainer(t, c, 2)
 	loss, n, half := measure(trainer, s), c.Training.Batch, c.Training.Batch/2
 	f := make([]float32, n)
-	s.Discrepancy.(score).loss.LossGradient(slopes{make([]float32, len(s.DS.spins)), f}, s.S, s.Next)
+	s.Discrepancy.(score).loss.LossGradient(lossGradient{make([]float32, len(s.DS.bySpin)), f}, s.S, s.Next)
 	var mean, total float64
 	for i, v := range f {
 		total += float64(v)
@@ -26,7 +26,7 @@ func TestScoreIsThatOfTheDraw(t *testing.T) {
 			mean += float64(v) / float64(half-1)
 		}
 	}
-	values := s.DS.values
+	values := s.DS.bySample
 	require.InDelta(t, 2*loss, total/float64(n), 1e-6, "the mean of the values is twice the loss")
 	require.InDelta(t, float64(f[3])-mean+float64(f[3])/float64(half-1), values[3], 1e-6)
 
@@ -38,7 +38,7 @@ func TestScoreIsThatOfTheDraw(t *testing.T) {
 			logP := func(h float64) float64 { return -math.Log1p(math.Exp(-2 * h * spin)) }
 			h := float64(logits[r*9+d])
 			want := (logP(h+1e-5) - logP(h-1e-5)) / 2e-5 * float64(values[r]) / float64(n)
-			require.InDelta(t, want, s.DS.spins[r*9+d], 1e-4*(1e-6+math.Abs(float64(values[r])))/float64(n))
+			require.InDelta(t, want, s.DS.bySpin[r*9+d], 1e-4*(1e-6+math.Abs(float64(values[r])))/float64(n))
 		}
 	}
 }
@@ -49,7 +49,7 @@ func TestWitnessIsTheDerivativeOfTheLoss(t *testing.T) {
 	c := small(t, "mmd", "score")
 	trainer, s := newTrainer(t, c, 1)
 	loss, f := measure(trainer, s), make([]float32, c.Training.Batch)
-	s.Discrepancy.(score).loss.LossGradient(slopes{make([]float32, len(s.DS.spins)), f}, s.S, s.Next)
+	s.Discrepancy.(score).loss.LossGradient(lossGradient{make([]float32, len(s.DS.bySpin)), f}, s.S, s.Next)
 	n := float64(len(f))
 	for _, i := range []int{0, 5, 77} {
 		naive := func(states, next []uint64) float64 {
@@ -71,8 +71,8 @@ func TestDiscriminatorGradient(t *testing.T) {
 		trainer, s := newTrainer(t, c, 2)
 		measure(trainer, s)
 		o := s.Discrepancy.(*differences).loss.(*discriminator)
-		from, got := slices.Clone(o.from), make([]float32, len(s.DS.spins))
-		for i, g := range s.DS.spins { // of half the difference of the two values
+		from, got := slices.Clone(o.from), make([]float32, len(s.DS.bySpin))
+		for i, g := range s.DS.bySpin { // of half the difference of the two values
 			got[i] = -2 * from[i] * g
 		}
 

@@ -5,8 +5,8 @@ import (
 	"github.com/revgen/revgen/internal/conf"
 )
 
-// mmdLoss is the paper's: the MMD between the laws of (s, s′) and (s′, s), by Hamming
-// distances.
+// mmdLoss is the paper's loss: the MMD between the laws of (s, s′) and (s′, s), whose kernel
+// is a function of Hamming distances.
 var mmdLoss = lossKind{
 	name: "MMD²",
 	make: func(c *Config, b *batch) loss {
@@ -26,30 +26,30 @@ var mmdLoss = lossKind{
 
 type hamming struct{ *mmd.Hamming }
 
-func (h hamming) LossGradient(ds slopes, s, next []uint64) float64 {
-	value := h.Hamming.LossGradient(s, next, ds.spins)
-	if ds.values != nil {
-		h.Witness(ds.values)
+func (h hamming) LossGradient(ds lossGradient, s, next []uint64) float64 {
+	value := h.Hamming.LossGradient(s, next, ds.bySpin)
+	if ds.bySample != nil {
+		h.Witness(ds.bySample)
 	}
 	return value
 }
 
-// fullGradient is the gradient of a loss that is symmetric in s and s′ when s′ follows s
-// through the flips that were accepted.
+// fullGradient differentiates a loss that is symmetric in s and s′ with respect to both: s′
+// follows s through the flips that were accepted.
 type fullGradient struct {
 	loss
 	*batch
-	byNext []float32
+	nextGradient []float32 // ∂L/∂s′, [n][spins]
 }
 
-func (f fullGradient) LossGradient(ds slopes, s, next []uint64) float64 {
+func (f fullGradient) LossGradient(ds lossGradient, s, next []uint64) float64 {
 	value := f.loss.LossGradient(ds, s, next)
-	f.loss.LossGradient(slopes{spins: f.byNext}, next, s)
+	f.loss.LossGradient(lossGradient{bySpin: f.nextGradient}, next, s)
 	for r := range f.n {
 		for i := range f.spins {
 			at := r*f.words + i>>6
 			flipped := (s[at] ^ next[at]) >> (i & 63) & 1 // then s′_d = −s_d
-			ds.spins[r*f.spins+i] += (1 - 2*float32(flipped)) * f.byNext[r*f.spins+i]
+			ds.bySpin[r*f.spins+i] += (1 - 2*float32(flipped)) * f.nextGradient[r*f.spins+i]
 		}
 	}
 	return value

@@ -14,11 +14,11 @@ type draws struct {
 	seed      uint64
 	params    []float32
 	packed    *nn.Packed
-	tools     *pool.Tools[drawing]
+	tools     *pool.Tools[drawScratch]
 }
 
-// A drawing is what one thread needs.
-type drawing struct {
+// drawScratch holds the buffers of one thread.
+type drawScratch struct {
 	activations nn.Activations
 	head        *headScratch
 }
@@ -29,8 +29,8 @@ func (s *System) NewDraws(params []float32) sites.Draws[uint64] {
 	g, net, workers := s.learner.generator, s.learner.net, s.learner.batch.workers
 	d := &draws{
 		generator: g, seed: s.config.Training.Seed, params: params, packed: net.NewPacked(false),
-		tools: pool.NewTools(workers, func() drawing {
-			return drawing{net.NewActivations(nn.BlockRows()), g.newHeadScratch(nn.BlockRows())}
+		tools: pool.NewTools(workers, func() drawScratch {
+			return drawScratch{net.NewActivations(nn.BlockRows()), g.newHeadScratch(nn.BlockRows())}
 		}),
 	}
 	net.Pack(d.packed, params)
@@ -40,7 +40,7 @@ func (s *System) NewDraws(params []float32) sites.Draws[uint64] {
 // Generate fills dst with samples first, first+1, …, packed.
 func (d *draws) Generate(dst []uint64, _ []float64, first uint64) {
 	words := d.generator.words
-	d.tools.Rows(len(dst)/words, nn.BlockRows(), func(b drawing, lo, hi int) {
+	d.tools.Rows(len(dst)/words, nn.BlockRows(), func(b drawScratch, lo, hi int) {
 		from := streams{rng.Stream(d.seed, rng.SampleLatent, 0), rng.Stream(d.seed, rng.SampleHead, 0)}
 		d.generator.forward(b.activations, dst[lo*words:hi*words], d.packed, d.params, 0, hi-lo, &from, first+uint64(lo), b.head)
 	})

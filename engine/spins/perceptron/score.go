@@ -7,35 +7,34 @@ import (
 	"github.com/revgen/revgen/internal/state"
 )
 
-// score replaces the way from a loss to a bernoulli head's logits by the score
+// score differentiates the loss with respect to a bernoulli head's logits by the score
 // function (REINFORCE). With p(s|h) = Π_d 1/(1 + exp(−2 h_d s_d)),
 //
 //	∂L/∂h_{i,d} = (1/N) (F_i − b_i) ∂ ln p(s_i|h_i)/∂h_{i,d} = (1/N) (F_i − b_i) (s_{i,d} − tanh h_{i,d}),
 //
-// which continues nothing to real spins and flips none. The baseline b_i is the
-// mean of F over the other samples of s_i's half of the batch.
+// which needs neither real spins nor flips. The baseline b_i is the mean of F over the
+// other samples of s_i's half of the batch.
 type score struct{ loss }
 
-// LossGradient takes what the loss says of the samples.
-func (o score) LossGradient(ds slopes, s, next []uint64) float64 {
+func (o score) LossGradient(ds lossGradient, s, next []uint64) float64 {
 	value := o.loss.LossGradient(ds, s, next)
-	stat.LeaveOneOut(ds.values)
+	stat.LeaveOneOut(ds.bySample)
 	return value
 }
 
 // State lists what the loss carries from step to step.
 func (o score) State() []engine.Section { return state.Of(o.loss) }
 
-// byScore sets rows lo … hi−1 of the slopes' spins to ∂L/∂h. It overwrites the logits.
+// byScore sets rows lo … hi−1 of bySpin to ∂L/∂h by the score function. It overwrites the logits.
 func (l *learner) byScore(lo, hi int) {
-	n, grad := l.batch.spins, l.ds.spins
+	n, grad := l.batch.spins, l.ds.bySpin
 	l.batch.unpack(grad, l.s, lo, hi)
 	mean := l.logits[lo*n : hi*n]
 	asm.Tanh(mean, mean)
 	scale := 1 / float32(l.batch.n)
 	for r := lo; r < hi; r++ {
 		for i, m := range mean[(r-lo)*n:][:n] {
-			grad[r*n+i] = scale * l.ds.values[r] * (grad[r*n+i] - m)
+			grad[r*n+i] = scale * l.ds.bySample[r] * (grad[r*n+i] - m)
 		}
 	}
 }

@@ -9,14 +9,14 @@ import (
 
 // A System is engine.System for packed spins, for systems to embed: Algorithm 1 by pairs.
 type System struct {
-	engine.Pairs[[]uint64, slopes]
+	engine.Pairs[[]uint64, lossGradient]
 	config  *Config
 	learner *learner
 }
 
-// New builds the system that trains a generator of the target. Where that has States, numbers
-// of spins, these are the states of sites: the spins of one follow each other, and the only one
-// that is up says which it is in. Its generators have the head "sign".
+// New builds the system that trains a generator of the target. If the target has a method States,
+// its spins encode sites of several states: site k has States()[k] spins, one after another, and
+// the one that is up says which state it is in. The generator's head is "sign" then.
 func New(c *Config, t spins.Target, workers *pool.Pool) (*System, error) {
 	c = conf.Chosen(c)
 	l := newLearner(c, t.Spins(), workers)
@@ -31,9 +31,9 @@ func New(c *Config, t spins.Target, workers *pool.Pool) (*System, error) {
 	s := &System{config: c, learner: l}
 	s.Generator, s.Transition, s.Discrepancy = l, transition, newLoss(c, l.batch)
 	s.S, s.Next = make([]uint64, rows*words), make([]uint64, rows*words)
-	s.DS.spins = make([]float32, rows*l.spins)
+	s.DS.bySpin = make([]float32, rows*l.spins)
 	if c.Loss.Gradient == "score" {
-		s.DS.values = make([]float32, rows)
+		s.DS.bySample = make([]float32, rows)
 	}
 	return s, nil
 }
@@ -48,7 +48,7 @@ func (c *Config) Build(t spins.Target, e *spins.Ensemble, workers *pool.Pool) (e
 	return s, nil
 }
 
-// Logits returns those of the last batch until Backward, which overwrites them.
+// Logits returns the logits of the last batch. Backward overwrites them.
 func (s *System) Logits() []float32 { return s.learner.logits }
 
 func (s *System) NumParams() int              { return s.learner.net.NumParams() }

@@ -178,7 +178,7 @@ func TestBackwardMatchesCentralDifferences(t *testing.T) {
 		c.Generator.Head = head
 		c.Generator.Width.Start, c.Generator.Width.Final = 0.7, 0.3
 		trainer, s := newTrainer(t, c, 2)
-		net, grad, params := s.learner.net, s.DS.spins, trainer.Params()
+		net, grad, params := s.learner.net, s.DS.bySpin, trainer.Params()
 		s.learner.Draw(s.S, params, 1)
 		r := rand.New(rand.NewPCG(5, 6))
 		seeds := make([]float64, len(grad))
@@ -219,8 +219,8 @@ func TestDifferenceIsThatOfTheLoss(t *testing.T) {
 	}
 	base := naive()
 	require.InDelta(t, base, loss, 1e-6)
-	change := make([]float32, len(s.DS.spins))
-	s.Discrepancy.(*differences).loss.LossGradient(slopes{spins: change}, s.S, s.Next)
+	change := make([]float32, len(s.DS.bySpin))
+	s.Discrepancy.(*differences).loss.LossGradient(lossGradient{bySpin: change}, s.S, s.Next)
 	for _, i := range []int{0, 17, 63} {
 		for d := range 9 {
 			s.S[i] ^= 1 << d
@@ -229,7 +229,7 @@ func TestDifferenceIsThatOfTheLoss(t *testing.T) {
 			require.InDelta(t, flipped-base, float64(change[i*9+d]), 1e-6)
 		}
 	}
-	for i, g := range s.DS.spins {
+	for i, g := range s.DS.bySpin {
 		sign := float32(2*(s.S[i/9]>>(i%9)&1)) - 1
 		require.Equal(t, -sign*change[i]/2, g)
 	}
@@ -323,7 +323,7 @@ func TestFullGradient(t *testing.T) {
 				states[i], next[i] = x, flips*x
 				return v
 			}
-			require.InDelta(t, (at(1e-5)-at(-1e-5))/2e-5, s.DS.spins[i], 1e-7, "%v, spin %d", stat, i)
+			require.InDelta(t, (at(1e-5)-at(-1e-5))/2e-5, s.DS.bySpin[i], 1e-7, "%v, spin %d", stat, i)
 		}
 	}
 }
@@ -358,8 +358,8 @@ func TestGradientsAreChecked(t *testing.T) {
 	require.Less(t, worst, 2e-3)
 	trainer, s = newTrainer(t, c, 1)
 	worst, _ = engine.GradientError(s, trainer.Params(), func(params, grad []float32) {
-		for i, g := range s.Discrepancy.(fullGradient).byNext {
-			s.DS.spins[i] -= g // s′ fixed, where it follows s
+		for i, g := range s.Discrepancy.(fullGradient).nextGradient {
+			s.DS.bySpin[i] -= g // s′ fixed, where it follows s
 		}
 		s.Backward(params, grad)
 	})

@@ -10,44 +10,43 @@ import (
 	"github.com/revgen/revgen/internal/number"
 )
 
-// Surrogate implements engine.Differentiable. A spin has no derivative: straight
-// through, it counts as s_d + tanh(h_d(θ)/τ) − tanh(h_d/τ), one of a site's states with
-// 2 softmax in place of tanh, and the loss is the
-// kernel's continuation to real spins or, where it flips spins or has a discriminator,
-// linear in them with the ∂L/∂s that the objective gives. The score function gives the
-// logarithms of the draws' probabilities, weighed with the samples' values.
+// Surrogate implements engine.Differentiable. A spin has no derivative. For the straight-through
+// estimator it counts as s_d + tanh(h_d(θ)/τ) − tanh(h_d/τ), with 2 softmax in place of tanh for
+// a site's states. The loss is then that of the kernel for real spins or, with differences or a
+// discriminator, linear in the spins with slopes ∂L/∂s. For the score function Surrogate is the
+// logarithm of the draws' probabilities, weighted with F_i − b_i.
 func (s *System) Surrogate() func(params []float64) float64 {
 	l := s.learner
 	noise, logits := number.Widen(l.activations[0]), number.Widen(l.logits)
-	ofLogits := s.ofLogits(logits, l.width)
+	loss := s.lossOfLogits(logits, l.width)
 	return func(params []float64) float64 {
 		h := make([]float64, 0, len(logits))
 		for r := range l.batch.n {
 			h = append(h, l.net.Forward64(params, noise[r*l.net.In():][:l.net.In()])...)
 		}
-		return ofLogits(h)
+		return loss(h)
 	}
 }
 
 // unpacked returns states as ±1.
 func (s *System) unpacked(states []uint64) []float64 {
-	narrow := make([]float32, len(s.DS.spins))
+	narrow := make([]float32, len(s.DS.bySpin))
 	s.learner.batch.unpack(narrow, states, 0, s.learner.batch.n)
 	return number.Widen(narrow)
 }
 
-// ofLogits is Surrogate as a function of the logits.
-func (s *System) ofLogits(logits []float64, width float64) func(h []float64) float64 {
+// lossOfLogits returns Surrogate as a function of the logits.
+func (s *System) lossOfLogits(logits []float64, width float64) func(h []float64) float64 {
 	n, spins, from := s.learner.batch.n, s.learner.spins, s.unpacked(s.S)
-	if s.DS.values != nil {
+	if s.DS.bySample != nil {
 		return func(h []float64) (sum float64) {
 			for i, x := range h {
-				sum -= float64(s.DS.values[i/spins]) / float64(n) * math.Log1p(math.Exp(-2*x*from[i]))
+				sum -= float64(s.DS.bySample[i/spins]) / float64(n) * math.Log1p(math.Exp(-2*x*from[i]))
 			}
 			return sum
 		}
 	}
-	soft := func(h []float64) []float64 {
+	realSpins := func(h []float64) []float64 { // up to constants
 		t := make([]float64, len(h))
 		for i, x := range h {
 			t[i] = math.Tanh(x / width)
@@ -67,11 +66,11 @@ func (s *System) ofLogits(logits []float64, width float64) func(h []float64) flo
 		return t
 	}
 	if l := &s.config.Loss; l.Kind == "mmd" && l.Gradient != "difference" {
-		to, before := s.unpacked(s.Next), soft(logits)
+		to, drawn := s.unpacked(s.Next), realSpins(logits)
 		return func(h []float64) float64 {
 			x, y := slices.Clone(from), slices.Clone(to)
-			for i, t := range soft(h) {
-				change := t - before[i]
+			for i, t := range realSpins(h) {
+				change := t - drawn[i]
 				x[i] += change
 				if l.Gradient == "full" {
 					y[i] += change * from[i] * to[i]
@@ -80,6 +79,6 @@ func (s *System) ofLogits(logits []float64, width float64) func(h []float64) flo
 			return mmd.Naive(&l.Kernel, l.Statistic, x, y, n, spins, nil)
 		}
 	}
-	c := number.Widen(s.DS.spins)
-	return func(h []float64) float64 { return floats.Dot(c, soft(h)) }
+	c := number.Widen(s.DS.bySpin)
+	return func(h []float64) float64 { return floats.Dot(c, realSpins(h)) }
 }
