@@ -28,7 +28,7 @@ func asGraph(t *testing.T, of Target) *spins.Graph {
 // configurations, the transfer matrix of rows and Kaufman's formula.
 func TestGraphsAreLattices(t *testing.T) {
 	long.SkipShort(t)
-	sums := func(of Target) *spins.TransferSums {
+	sums := func(of Target) *spins.TransferAverages {
 		m, err := spins.NewTransfer(asGraph(t, of))
 		require.NoError(t, err)
 		s, err := m.Sum(t.Context(), of.Beta, 2)

@@ -2,19 +2,20 @@ package spins
 
 import "math"
 
-// A frontierSearch looks for an order of the spins in which few of those that have
-// come have neighbours still to come, the frontier.
+// A frontierSearch looks for an order of the spins with a small frontier. The frontier at a step
+// is the spins so far that have neighbours still to come. Its configurations are the states of
+// the step.
 type frontierSearch struct {
-	near [][]int32 // neighbours with a coupling other than 0
-	came []int32   // when each spin did, −1 before
-	left []int32   // neighbours to come
-	seen []int32   // when greedy last looked at each spin
-	sums []float64 // of the states of the order that follow followed, before each step and after the last
+	near       [][]int32 // neighbours with a coupling other than 0
+	position   []int32   // of each spin in the order, −1 if it is still to come
+	remaining  []int32   // how many of each spin's neighbours are still to come
+	looked     []int32   // when greedy last looked at each spin
+	cumulative []float64 // of follow, the states of all steps before each, and of all
 }
 
 func newFrontierSearch(near [][]int32) *frontierSearch {
 	n := len(near)
-	return &frontierSearch{near: near, came: make([]int32, n), left: make([]int32, n), seen: make([]int32, n)}
+	return &frontierSearch{near: near, position: make([]int32, n), remaining: make([]int32, n), looked: make([]int32, n)}
 }
 
 // bonded returns each spin's neighbours with a coupling other than 0.
@@ -31,67 +32,82 @@ func bonded(g *Graph) [][]int32 {
 	return all
 }
 
-// Sweep returns an order of a graph's vertices, whose neighbours are given, in which never more
-// than about so many of those that have come have neighbours still to come, nil if none of those
-// that were tried is.
-func Sweep(near [][]int32, most int) []int32 {
-	return newFrontierSearch(near).order(math.Ldexp(1, most))
+// Sweep returns an order of a graph's vertices with a frontier of at most about maxFrontier
+// vertices, those so far that have neighbours still to come. near lists the neighbours of each
+// vertex. Sweep returns nil if no order that it tries is good enough.
+func Sweep(near [][]int32, maxFrontier int) []int32 {
+	return newFrontierSearch(near).order(math.Ldexp(1, maxFrontier))
 }
 
-// order returns the best of the order of the numbers and some greedy ones, nil if all
-// take more states than most: numbers of a table for every configuration of the
-// frontier, all steps together.
-func (s *frontierSearch) order(most float64) []int32 {
+// order tries the spins in the order of their numbers, and some greedy orders. It returns the
+// one with the fewest states, or nil if all have maxStates or more.
+func (s *frontierSearch) order(maxStates float64) []int32 {
 	const starts = 32
 	n := len(s.near)
-	// No spin is summed out before it and all its neighbours have come, and when all but
-	// the last of these have, they are in the frontier.
-	least := n
+	// A spin stays in the frontier until its last neighbour comes. So when the first spin
+	// leaves, it and all its neighbours but one are in the frontier.
+	minDegree := n
 	for _, near := range s.near {
-		least = min(least, len(near))
+		minDegree = min(minDegree, len(near))
 	}
-	if math.Ldexp(1, least) > most {
+	if math.Ldexp(1, minDegree) > maxStates {
 		return nil
 	}
-	given := make([]int32, n)
-	for i := range given {
-		given[i] = int32(i)
+	ascending := make([]int32, n)
+	for i := range ascending {
+		ascending[i] = int32(i)
 	}
-	best, states := []int32(nil), most
-	try := func(order []int32, cost float64) {
-		if cost < states {
-			best, states = order, cost
+	best, bestStates := []int32(nil), maxStates
+	try := func(order []int32, states float64) {
+		if states < bestStates {
+			best, bestStates = order, states
 		}
 	}
-	try(given, s.follow(given, states))
+	try(ascending, s.follow(ascending, bestStates))
 	for k := range min(n, starts) {
 		start := int32(k * n / min(n, starts))
-		try(s.greedy(start, false, states))
-		try(s.greedy(start, true, states))
+		try(s.greedy(start, false, bestStates))
+		try(s.greedy(start, true, bestStates))
 	}
 	return best
 }
 
-// follow returns the states that an order takes, or more than most.
-func (s *frontierSearch) follow(order []int32, most float64) (states float64) {
+// follow returns the states of an order, all steps together. It stops when they exceed maxStates.
+func (s *frontierSearch) follow(order []int32, maxStates float64) (states float64) {
 	s.reset()
-	s.sums = append(s.sums[:0], 0)
+	s.cumulative = append(s.cumulative[:0], 0)
 	frontier := 0
 	for t, i := range order {
 		frontier += s.growth(i)
 		s.enter(i, t)
 		states += math.Ldexp(1, frontier)
-		if s.sums = append(s.sums, states); states > most {
+		if s.cumulative = append(s.cumulative, states); states > maxStates {
 			break
 		}
 	}
 	return states
 }
 
-// greedy begins at a spin and goes on with the one that lets the frontier grow
-// least; of equals with the one next to the spin that came first, which suits
-// lattices, or last, which suits trees.
-func (s *frontierSearch) greedy(start int32, last bool, most float64) (order []int32, states float64) {
+// mostSpared returns the spin without which the states of an order would be fewest.
+func (s *frontierSearch) mostSpared(order []int32) int {
+	s.follow(order, math.Inf(1))
+	best, bestSpared := 0, -1.0
+	for i, near := range s.near {
+		end := s.position[i]
+		for _, j := range near {
+			end = max(end, s.position[j])
+		}
+		if spared := s.cumulative[end] - s.cumulative[s.position[i]]; spared > bestSpared {
+			best, bestSpared = i, spared
+		}
+	}
+	return best
+}
+
+// greedy begins at a spin and goes on with the spin that lets the frontier grow least. Of
+// several it takes a neighbour of the first spin in the frontier, which suits lattices, or of
+// the last one, which suits trees. It returns nil when the states exceed maxStates.
+func (s *frontierSearch) greedy(start int32, last bool, maxStates float64) (order []int32, states float64) {
 	s.reset()
 	var frontier []int32
 	next := start
@@ -100,33 +116,32 @@ func (s *frontierSearch) greedy(start int32, last bool, most float64) (order []i
 		order = append(order, next)
 		kept := frontier[:0]
 		for _, i := range append(frontier, next) {
-			if s.left[i] > 0 {
+			if s.remaining[i] > 0 {
 				kept = append(kept, i)
 			}
 		}
 		frontier = kept
-		if states += math.Ldexp(1, len(frontier)); states > most {
+		if states += math.Ldexp(1, len(frontier)); states > maxStates {
 			return nil, states
 		}
-		// The frontier is in the order of entrance.
 		next = -1
-		least := math.MaxInt
-		for k, i := range frontier {
+		minGrowth := math.MaxInt
+		for k, i := range frontier { // in the order in which they came
 			if last {
 				i = frontier[len(frontier)-1-k]
 			}
 			for _, j := range s.near[i] {
-				if s.came[j] >= 0 || s.seen[j] == int32(len(order)) {
+				if s.position[j] >= 0 || s.looked[j] == int32(len(order)) {
 					continue
 				}
-				s.seen[j] = int32(len(order))
-				if d := s.growth(j); d < least {
-					next, least = j, d
+				s.looked[j] = int32(len(order))
+				if d := s.growth(j); d < minGrowth {
+					next, minGrowth = j, d
 				}
 			}
 		}
 		for i := 0; next < 0 && i < len(s.near); i++ {
-			if s.came[i] < 0 {
+			if s.position[i] < 0 {
 				next = int32(i)
 			}
 		}
@@ -136,24 +151,24 @@ func (s *frontierSearch) greedy(start int32, last bool, most float64) (order []i
 
 func (s *frontierSearch) reset() {
 	for i := range s.near {
-		s.came[i], s.left[i], s.seen[i] = -1, int32(len(s.near[i])), -1
+		s.position[i], s.remaining[i], s.looked[i] = -1, int32(len(s.near[i])), -1
 	}
 }
 
-func (s *frontierSearch) enter(i int32, at int) {
-	s.came[i] = int32(at)
+func (s *frontierSearch) enter(i int32, position int) {
+	s.position[i] = int32(position)
 	for _, j := range s.near[i] {
-		s.left[j]--
+		s.remaining[j]--
 	}
 }
 
 // growth returns by how many spins the frontier grows when spin i comes.
 func (s *frontierSearch) growth(i int32) (d int) {
-	if s.left[i] > 0 {
+	if s.remaining[i] > 0 {
 		d++
 	}
 	for _, j := range s.near[i] {
-		if s.came[j] >= 0 && s.left[j] == 1 {
+		if s.position[j] >= 0 && s.remaining[j] == 1 {
 			d--
 		}
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-func transfer(t testing.TB, h Hamiltonian, beta float64) *TransferSums {
+func transfer(t testing.TB, h Hamiltonian, beta float64) *TransferAverages {
 	t.Helper()
 	m, err := NewTransfer(build(t, h))
 	require.NoError(t, err)
@@ -221,7 +221,7 @@ func TestTransferStops(t *testing.T) {
 	}
 	m, err := NewTransfer(build(t, torus(10)))
 	require.NoError(t, err)
-	t.Log(m, m.states, m.work())
+	t.Log(m, m.entries, m.work())
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan time.Time, 1)
 	time.AfterFunc(time.Second, func() { stopped <- time.Now(); cancel() })
@@ -295,7 +295,7 @@ func TestSizesOfTransferMatrices(t *testing.T) {
 			require.Len(t, m.steps, steps)
 			require.Equal(t, steps, m.widest)
 			all := math.Pow(2, float64(steps)) - 1
-			require.Equal(t, all, m.states)
+			require.Equal(t, all, m.entries)
 			require.Equal(t, all*(10+2.5*float64(steps)), m.work())
 			for lanes, tables := range map[int]float64{1: 9, 2: 11, 3: 15, 8: 35} {
 				require.Equal(t, 8*(all+tables*(all+1)), m.memory(lanes))

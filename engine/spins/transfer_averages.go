@@ -19,46 +19,47 @@ import (
 // ErrSpread is the error of temperatures too low for a transfer matrix.
 var ErrSpread = errors.New("weights are further apart than the transfer matrix holds in float64")
 
-// TransferSums are what a transfer matrix gives, exact to rounding.
-type TransferSums struct {
+// TransferAverages are ln Z and averages by a transfer matrix, exact to rounding. Draw draws
+// configurations of the same law.
+type TransferAverages struct {
 	LogZ float64 // ln Σ_s e^(−βE(s))
 	Observables
 
 	*Transfer
-	crossings []*crossing
-	// after[t] are the sums over all spins that come after step t, by the frontier
-	// there. A step's table times them sums to Z, which is 1 in their scale.
+	weighted []*weightedStep
+	// after[t] has the sums over all spins after step t, by the frontier after it. Times the
+	// step's table it sums to Z, which is 1 in this scale.
 	after [][]float64
 }
 
-// A summation is a call of Sum under way.
+// A summation is the state of Sum.
 type summation struct {
-	*TransferSums
-	ctx   context.Context
-	beta  float64
-	fused []*crossing
-	local []float64 // −⟨E⟩ of the bonds and the field that a spin comes with
-	lanes int       // passes at a time
-	run   func(n int, body func(lane, k int)) error
+	*TransferAverages
+	ctx         context.Context
+	beta        float64
+	fused       []*weightedStep
+	localEnergy []float64 // by step, −⟨E⟩ of the field and the bonds that its spin adds
+	lanes       int       // passes at a time
+	run         func(n int, body func(lane, k int)) error
 }
 
 // Sum sums over all configurations at inverse temperature beta ≥ 0. The result is the
 // same bits for any number of threads, of which 0 means all. The error is ctx's or
 // says what is wrong.
 //
-// With A_t the table of step t, the sums over all that has come, and B_t those over
-// all that comes after, Σ_x s A_t(x) B_t(x) = ⟨s⟩ of a spin of the frontier. The
-// table into which s was put goes on as A did and gives ⟨s s′⟩ with every later spin.
-// The variance of the energy is that of weights carried along with their first two
-// derivatives with respect to β, and the law of Σ s_i is the Fourier transform of
-// Z(iθ), of a field in which a spin up weighs e^iθ.
-func (t *Transfer) Sum(ctx context.Context, beta float64, threads int) (*TransferSums, error) {
+// Let A_t be the table of step t, the sums over all spins so far, and B_t the sums over
+// all later spins. Then Σ_x s A_t(x) B_t(x) = ⟨s⟩ for a spin of the frontier. The table
+// s A_t goes through the later steps as A_t does, and gives ⟨s s′⟩ with every later spin.
+// For the variance of the energy, tables have the first two derivatives of the weights
+// with respect to β. The law of Σ s_i is the Fourier transform of Z(iθ), of a field in
+// which a spin up weighs e^iθ.
+func (t *Transfer) Sum(ctx context.Context, beta float64, threads int) (*TransferAverages, error) {
 	if err := t.graph.CheckTemperature(beta); err != nil {
 		return nil, err
 	}
 	workers := pool.New(threads)
 	defer workers.Close()
-	s := &summation{TransferSums: &TransferSums{Transfer: t}, ctx: ctx, beta: beta, lanes: workers.Threads()}
+	s := &summation{TransferAverages: &TransferAverages{Transfer: t}, ctx: ctx, beta: beta, lanes: workers.Threads()}
 	for s.lanes > 1 && t.memory(s.lanes) > memory.Limit()/2 {
 		s.lanes--
 	}
@@ -70,35 +71,35 @@ func (t *Transfer) Sum(ctx context.Context, beta float64, threads int) (*Transfe
 		})
 		return ctx.Err()
 	}
-	for _, pass := range []func() error{s.forward, s.backward, s.correlate, s.vary, s.magnetise} {
+	for _, pass := range []func() error{s.forward, s.backward, s.findCorrelations, s.findSpecificHeat, s.findMagnetisation} {
 		if err := pass(); err != nil {
 			return nil, err
 		}
 	}
-	return s.TransferSums, nil
+	return s.TransferAverages, nil
 }
 
 // buffer returns room for a table.
 func (s *summation) buffer() []float64 { return make([]float64, 1<<s.widest) }
 
-// A passage is a table on its way through the steps, with room for the next one.
-type passage struct{ table, room []float64 }
+// A passage takes a table through the steps. next has room for the table of the next step.
+type passage struct{ table, next []float64 }
 
 // begin returns a passage before the first step.
 func (s *summation) begin() passage { return passage{append(s.buffer()[:0], 1), s.buffer()} }
 
-// enter returns the table in whose upper half a step's spin is up, which leave sums out if
-// it is the last of its bonds.
-func (p *passage) enter(c *crossing) []float64 {
-	p.room = c.advance(p.room[:cap(p.room)], p.table)
-	return p.room
+// enter returns the table of a step before the new spin may be summed out: it is up in the upper
+// half. leave ends the step.
+func (p *passage) enter(c *weightedStep) []float64 {
+	p.next = c.advance(p.next[:cap(p.next)], p.table)
+	return p.next
 }
 
-func (p *passage) leave(c *crossing) { p.table, p.room = c.end(p.room), p.table }
+func (p *passage) leave(c *weightedStep) { p.table, p.next = c.finish(p.next), p.table }
 
-// forward finds ln Z and the scale of each step, by which its largest number is 1.
+// forward finds ln Z, and scales each step so that the largest number of its table is 1.
 func (s *summation) forward() error {
-	const range64 = 1e-280 // what remains is far from what float64 holds
+	const minRatio = 1e-280 // of numbers in a table, far above the least that float64 holds
 	p := s.begin()
 	s.LogZ = -s.beta * s.graph.Offset()
 	if s.pinned >= 0 {
@@ -108,28 +109,28 @@ func (s *summation) forward() error {
 		if err := s.ctx.Err(); err != nil {
 			return err
 		}
-		c, log := s.steps[k].cross(s.beta, 1, true)
+		c, log := s.steps[k].weigh(s.beta, 1, true)
 		p.enter(c)
 		p.leave(c)
-		least, most := math.Inf(1), 0.0
+		least, largest := math.Inf(1), 0.0
 		for _, x := range p.table {
-			least, most = min(least, x), max(most, x)
+			least, largest = min(least, x), max(largest, x)
 		}
-		if !(least > range64*most) || !(most > range64) {
+		if !(least > minRatio*largest) || !(largest > minRatio) {
 			return fmt.Errorf("β = %v: %w", s.beta, ErrSpread)
 		}
 		for i := range p.table {
-			p.table[i] /= most
+			p.table[i] /= largest
 		}
-		s.LogZ += log + math.Log(most)
-		for _, to := range []*[]*crossing{&s.fused, &s.crossings} {
-			c, _ := s.steps[k].cross(s.beta, 1/most, to == &s.fused)
-			*to = append(*to, c)
-		}
+		s.LogZ += log + math.Log(largest)
+		fused, _ := s.steps[k].weigh(s.beta, 1/largest, true)
+		weighted, _ := s.steps[k].weigh(s.beta, 1/largest, false)
+		s.fused, s.weighted = append(s.fused, fused), append(s.weighted, weighted)
 	}
 	return nil
 }
 
+// backward finds after.
 func (s *summation) backward() error {
 	s.after = make([][]float64, len(s.steps))
 	after := []float64{1}
@@ -138,16 +139,16 @@ func (s *summation) backward() error {
 			return err
 		}
 		s.after[k] = after
-		after = s.crossings[k].back(after)
+		after = s.weighted[k].stepBack(after)
 	}
 	return nil
 }
 
-// signed returns Σ s A(x) B(x), with s of the spin that has just come.
-func (c *crossing) signed(table, after []float64) (sum float64) {
+// spinAverage returns ⟨s⟩ = Σ s A(x) B(x) of the new spin.
+func (c *weightedStep) spinAverage(table, after []float64) (sum float64) {
 	half := len(table) / 2
 	down, up := table[:half], table[half:]
-	if c.last {
+	if c.sumsNewOut {
 		for i, b := range after {
 			sum += (up[i] - down[i]) * b
 		}
@@ -161,57 +162,56 @@ func (c *crossing) signed(table, after []float64) (sum float64) {
 	return sum - minus
 }
 
-// correlate finds the averages of all spins and of all pairs.
-func (s *summation) correlate() error {
+// findCorrelations finds the averages of all spins and pairs, and the energy.
+func (s *summation) findCorrelations() error {
 	steps, n, edges := len(s.steps), s.graph.N(), s.graph.Edges()
-	came := make([]int, n)
+	stepOf := make([]int, n) // the step that adds a spin
 	for k, step := range s.steps {
-		came[step.spin] = k
+		stepOf[step.spin] = k
 	}
 	pairs := make([][]int, steps) // edges, by the step of their first spin
 	for e, edge := range edges {
 		if edge.I != s.pinned && edge.J != s.pinned {
-			k := min(came[edge.I], came[edge.J])
+			k := min(stepOf[edge.I], stepOf[edge.J])
 			pairs[k] = append(pairs[k], e)
 		}
 	}
-	alone := make([]float64, steps) // ⟨s⟩ of the spin of each, the pinned one being up
-	s.local = make([]float64, steps)
+	means := make([]float64, steps) // ⟨s⟩ by step, with the pinned spin at +1
+	s.localEnergy = make([]float64, steps)
 	s.EdgeCorrelations, s.Magnetisations = make([]float64, len(edges)), make([]float64, n)
 	squares := make([]float64, steps) // Σ ⟨s s′⟩² over the later spins
-	// Each lane comes to its spins by a passage of its own, and has another for the table into
-	// which the spin is put.
-	type way struct {
-		ahead, on passage
-		at        int // of ahead
-		row       []float64
+	// A lane takes A_t to its spins by one passage, and s A_t from there on by another.
+	type passages struct {
+		plain, signed passage
+		step          int       // the next of plain
+		row           []float64 // ⟨s s′⟩ by the step of s′
 	}
-	ways := make([]way, s.lanes)
-	for lane := range ways {
-		ways[lane] = way{ahead: s.begin(), on: s.begin(), row: make([]float64, steps)}
+	lanes := make([]passages, s.lanes)
+	for lane := range lanes {
+		lanes[lane] = passages{plain: s.begin(), signed: s.begin(), row: make([]float64, steps)}
 	}
 	if err := s.run(steps, func(lane, k int) {
-		w := &ways[lane]
-		for ; w.at < k; w.at++ {
-			w.ahead.enter(s.fused[w.at])
-			w.ahead.leave(s.fused[w.at])
+		p := &lanes[lane]
+		for ; p.step < k; p.step++ {
+			p.plain.enter(s.fused[p.step])
+			p.plain.leave(s.fused[p.step])
 		}
-		table := w.ahead.enter(s.fused[k])
-		alone[k] = s.fused[k].signed(table, s.after[k])
-		w.on.room = append(w.on.room[:0], table...)
+		table := p.plain.enter(s.fused[k])
+		means[k] = s.fused[k].spinAverage(table, s.after[k])
+		p.signed.next = append(p.signed.next[:0], table...)
 		for i := range table[:len(table)/2] {
-			w.on.room[i] = -table[i]
+			p.signed.next[i] = -table[i]
 		}
-		w.on.leave(s.fused[k])
-		w.ahead.leave(s.fused[k])
-		w.at++
+		p.signed.leave(s.fused[k])
+		p.plain.leave(s.fused[k])
+		p.step++
 		for j := k + 1; j < steps && s.ctx.Err() == nil; j++ {
-			w.row[j] = s.fused[j].signed(w.on.enter(s.fused[j]), s.after[j])
-			w.on.leave(s.fused[j])
-			squares[k] += w.row[j] * w.row[j]
+			p.row[j] = s.fused[j].spinAverage(p.signed.enter(s.fused[j]), s.after[j])
+			p.signed.leave(s.fused[j])
+			squares[k] += p.row[j] * p.row[j]
 		}
 		for _, e := range pairs[k] {
-			s.EdgeCorrelations[e] = w.row[max(came[edges[e].I], came[edges[e].J])]
+			s.EdgeCorrelations[e] = p.row[max(stepOf[edges[e].I], stepOf[edges[e].J])]
 		}
 	}); err != nil {
 		return err
@@ -220,39 +220,39 @@ func (s *summation) correlate() error {
 	for k, step := range s.steps {
 		overlap += 2 * squares[k]
 		if s.pinned >= 0 {
-			overlap += 2 * alone[k] * alone[k]
+			overlap += 2 * means[k] * means[k]
 		} else {
-			s.Magnetisations[step.spin] = alone[k]
+			s.Magnetisations[step.spin] = means[k]
 		}
-		s.local[k] = step.field * alone[k]
+		s.localEnergy[k] = step.field * means[k]
 	}
 	s.OverlapSquare = overlap / (float64(n) * float64(n))
 	for e, edge := range edges {
 		switch s.pinned {
 		case edge.I:
-			s.EdgeCorrelations[e] = alone[came[edge.J]]
+			s.EdgeCorrelations[e] = means[stepOf[edge.J]]
 		case edge.J:
-			s.EdgeCorrelations[e] = alone[came[edge.I]]
+			s.EdgeCorrelations[e] = means[stepOf[edge.I]]
 		default:
-			s.local[max(came[edge.I], came[edge.J])] += edge.Coupling * s.EdgeCorrelations[e]
+			s.localEnergy[max(stepOf[edge.I], stepOf[edge.J])] += edge.Coupling * s.EdgeCorrelations[e]
 		}
 	}
 	s.Energy = s.graph.Offset()
-	for _, x := range s.local {
+	for _, x := range s.localEnergy {
 		s.Energy -= x
 	}
 	return nil
 }
 
-// vary finds the specific heat. Energies are relative to their averages at every
-// step, so that nothing cancels.
-func (s *summation) vary() error {
+// findSpecificHeat carries weights and their derivatives with respect to β through the steps.
+// Energies are relative to their averages at every step, so that nothing cancels.
+func (s *summation) findSpecificHeat() error {
 	in := [3][]float64{{1}, {0}, {0}} // weights and their derivatives with respect to β
 	var spare [3][]float64
 	for d := range in {
 		in[d], spare[d] = append(s.buffer()[:0], in[d]...), s.buffer()
 	}
-	for t, c := range s.crossings {
+	for t, c := range s.weighted {
 		if err := s.ctx.Err(); err != nil {
 			return err
 		}
@@ -262,23 +262,24 @@ func (s *summation) vary() error {
 			out[d] = spare[d][:cap(spare[d])][:2*half]
 		}
 		for base := 0; base < half; base += lowStates {
-			down, up, field := c.high(base)
+			down, up, field := c.highFactors(base)
 			for k := range min(lowStates, half-base) {
 				i := base + k
 				w, first, second := in[0][i], in[1][i], in[2][i]
-				put := func(at int, e, x float64) {
-					out[0][at], out[1][at], out[2][at] = e*w, e*(first+x*w), e*(second+2*x*first+x*x*w)
+				// The factor has the derivative x·factor.
+				multiply := func(i int, factor, x float64) {
+					out[0][i], out[1][i], out[2][i] = factor*w, factor*(first+x*w), factor*(second+2*x*first+x*x*w)
 				}
 				f := c.field[k] + field
-				put(i, down*c.down[k], -f-s.local[t])
-				put(half+i, up*c.up[k], f-s.local[t])
+				multiply(i, down*c.down[k], -f-s.localEnergy[t])
+				multiply(half+i, up*c.up[k], f-s.localEnergy[t])
 			}
 		}
 		for d := range out {
-			for _, p := range c.more {
+			for _, p := range c.laterSums {
 				out[d] = sumOut(out[d], p)
 			}
-			in[d], spare[d] = c.end(out[d]), in[d]
+			in[d], spare[d] = c.finish(out[d]), in[d]
 		}
 	}
 	mean := in[1][0] / in[0][0]
@@ -286,8 +287,8 @@ func (s *summation) vary() error {
 	return nil
 }
 
-// magnetise finds the law of the number of spins up, and of it ⟨|m|⟩ and χ.
-func (s *summation) magnetise() error {
+// findMagnetisation finds ⟨|m|⟩ and χ by the law of the number of spins up.
+func (s *summation) findMagnetisation() error {
 	steps := len(s.steps)
 	values := steps + 1
 	transform := make([]complex128, values/2+1)
@@ -325,9 +326,9 @@ func (s *summation) magnetise() error {
 	return nil
 }
 
-// Draw fills a batch with independent configurations of the Boltzmann law, numbers
+// Draw fills a batch with independent configurations of the Boltzmann law, those of samples
 // first, first+1, … of the stream.
-func (s *TransferSums) Draw(batch []uint64, stream rng.Counter, first uint64) {
+func (s *TransferAverages) Draw(batch []uint64, stream rng.Counter, first uint64) {
 	g := s.graph
 	words := g.Words()
 	g.checkBatch(batch, len(batch)/words)
@@ -337,16 +338,16 @@ func (s *TransferSums) Draw(batch []uint64, stream rng.Counter, first uint64) {
 		config := batch[row*words:][:words]
 		asm.PhiloxBlocks(draws, &stream, (first+uint64(row))*uint64(blocks))
 		clear(config)
-		x := 0 // the frontier
-		for t, c := range s.crossings {
-			down, up, _ := c.high(x)
+		x := 0 // the configuration of the frontier
+		for t, c := range s.weighted {
+			down, up, _ := c.highFactors(x)
 			down, up = down*c.down[x%lowStates], up*c.up[x%lowStates]
-			for _, p := range c.more {
+			for _, p := range c.laterSums {
 				x = x>>1&^(1<<p-1) | x&(1<<p-1)
 			}
 			set := x
-			if !c.last {
-				set |= 1 << (c.after() - 1)
+			if !c.sumsNewOut {
+				set |= 1 << (c.widthAfter() - 1)
 			}
 			down, up = down*s.after[t][x], up*s.after[t][set]
 			if (float64(draws[t])+0.5)/(1<<32)*(down+up) < up {
