@@ -17,28 +17,27 @@ const Lanes = 64
 //	P(s_i = +1) = 1/(1 + e^(−2β f_i)),  f_i = Σ_j J_ij s_j + h_i,
 //
 // with a draw of its own for each spin of each configuration. It is immutable.
-// There are two ways.
+// It works in one of two ways.
 //
-// If all couplings are of one strength, J_ij = ±J, and no spin has more than
-// slicedDegree neighbours, f_i = J(2k − degree) + h_i depends on the number k of
-// neighbours that want it up. Full adders count k for all configurations in the
-// bits of a few words, and draws are compared with the probability of each k bit
-// by bit, the highest first. Probabilities are float64's, rounded to multiples of
-// 2⁻³², and all paths of package asm give the same bits.
+// The sliced way is taken if all couplings are of one strength, J_ij = ±J, and no spin
+// has more than slicedDegree neighbours. Then f_i = J(2k − degree) + h_i depends on the
+// number k of neighbours that favour s_i = +1. Full adders count k for all configurations
+// in the bits of a few words, and draws are compared with the probability of each k bit
+// by bit, the highest first. Probabilities are computed in float64 and rounded to
+// multiples of 2⁻³², and all paths of package asm give the same bits.
 //
-// Otherwise the fields of all configurations are tabulated and changed when
-// spins flip, which costs a neighbour only where one does. Probabilities are
-// float32's, by asm.Sigmoid of 2βf, whose rounding makes a relative error of
-// 2⁻²³(1 + 2β|f|) or so; then they are cut to multiples of 2⁻³².
+// Otherwise the fields of all configurations are tabulated. A flip updates the fields of
+// its neighbours. Probabilities are computed in float32 by asm.Sigmoid of 2βf, whose
+// rounding makes a relative error of 2⁻²³(1 + 2β|f|) or so, and cut to multiples of 2⁻³².
 //
-// Neither way is a probability ever 0 or 1, so all configurations are connected.
+// In both ways no probability is 0 or 1, so all configurations are connected.
 type heatBath struct {
 	graph *Graph
 	beta  float64
 
-	tables []slicedTable // of all kinds of spins, nil to tabulate fields
-	kind   []int32       // the table of each spin
-	wants  []uint64      // for each neighbour, all ones where −1 wants a spin up
+	tables   []slicedTable // by degree and field of a spin; nil to tabulate fields
+	tableOf  []int32       // the table of each spin
+	negative []uint64      // by entry of the graph's couplings, all ones if it is negative
 }
 
 // A slicedTable holds the probabilities of spins of one degree and field.
@@ -53,8 +52,8 @@ const (
 	slicedDegree    = 15 // four bits hold k
 	slicedTables    = 1 << 10
 
-	// Draws of the sliced way: planes of a bit for each configuration, as many as
-	// leave no comparison undecided, in parts that stand partShift apart.
+	// The sliced way draws planes of a bit for each configuration until every comparison
+	// is decided, partPlanes at a time. Part k begins at block k·2^partShift of the stream.
 	partPlanes = 8
 	partBlocks = partPlanes / 2
 	partShift  = 58
@@ -69,14 +68,14 @@ func threshold(p float64) uint64 {
 
 func newHeatBath(g *Graph, beta float64) *heatBath {
 	h := &heatBath{graph: g, beta: beta}
-	if !h.slice() {
-		h.tables, h.kind, h.wants = nil, nil, nil
+	if !h.makeSlicedTables() {
+		h.tables, h.tableOf, h.negative = nil, nil, nil
 	}
 	return h
 }
 
-// slice makes the tables of the sliced way, if there is one.
-func (h *heatBath) slice() bool {
+// makeSlicedTables makes the tables of the sliced way, and reports whether it can be taken.
+func (h *heatBath) makeSlicedTables() bool {
 	g := h.graph
 	edges := g.Edges()
 	if len(edges) == 0 {
@@ -92,34 +91,34 @@ func (h *heatBath) slice() bool {
 		degree int
 		field  float64
 	}
-	known := map[key]int32{}
-	h.kind = make([]int32, g.N())
-	for i := range h.kind {
+	tables := map[key]int32{}
+	h.tableOf = make([]int32, g.N())
+	for i := range h.tableOf {
 		k := key{g.Degree(i), g.Field(i)}
-		at, ok := known[k]
+		table, ok := tables[k]
 		if !ok {
-			if k.degree > slicedDegree || len(known) == slicedTables {
+			if k.degree > slicedDegree || len(tables) == slicedTables {
 				return false
 			}
-			at = int32(len(h.tables))
-			known[k] = at
-			h.tables = append(h.tables, newSlicedTable(k.degree, func(wanting int) float64 {
-				f := strength*float64(2*wanting-k.degree) + k.field
+			table = int32(len(h.tables))
+			tables[k] = table
+			h.tables = append(h.tables, newSlicedTable(k.degree, func(favouring int) float64 {
+				f := strength*float64(2*favouring-k.degree) + k.field
 				return 1 / (1 + math.Exp(-2*h.beta*f))
 			}))
 		}
-		h.kind[i] = at
+		h.tableOf[i] = table
 	}
-	h.wants = make([]uint64, len(g.coupling))
+	h.negative = make([]uint64, len(g.coupling))
 	for k, c := range g.coupling {
 		if c < 0 {
-			h.wants[k] = math.MaxUint64
+			h.negative[k] = math.MaxUint64
 		}
 	}
 	return true
 }
 
-func newSlicedTable(degree int, probability func(wanting int) float64) slicedTable {
+func newSlicedTable(degree int, probability func(favouring int) float64) slicedTable {
 	t := slicedTable{degree: degree}
 	for k := range degree + 1 {
 		p := threshold(probability(k))
@@ -133,16 +132,16 @@ func newSlicedTable(degree int, probability func(wanting int) float64) slicedTab
 	return t
 }
 
-// lanes are 64 configurations under way.
+// lanes are 64 configurations that a heat bath moves.
 type lanes struct {
 	spins  []uint64  // [n]
-	fields []float64 // [n][Lanes] where they are tabulated
+	fields []float64 // [n][Lanes]; nil in the sliced way
 
 	draws [partsAhead * 4 * partBlocks]uint32
-	x, p  [Lanes]float32
+	x, p  [Lanes]float32 // 2βf and P(s = +1) of a spin
 }
 
-const partsAhead = 32 // spins whose first parts are drawn together
+const partsAhead = 32 // spins whose first parts are drawn in one call
 
 func (h *heatBath) newLanes() *lanes {
 	l := &lanes{spins: make([]uint64, h.graph.N())}
@@ -152,7 +151,7 @@ func (h *heatBath) newLanes() *lanes {
 	return l
 }
 
-// tabulate computes the fields, where they are tabulated.
+// tabulate computes the fields, unless the way is sliced.
 func (h *heatBath) tabulate(l *lanes) {
 	if h.tables != nil {
 		return
@@ -217,8 +216,8 @@ func (h *heatBath) updateTabulated(l *lanes, i int, c *asm.Counter, position uin
 	var lane [Lanes]uint8
 	var change [Lanes]float64
 	n := 0
-	for rest := flips; rest != 0; rest &= rest - 1 {
-		k := bits.TrailingZeros64(rest)
+	for mask := flips; mask != 0; mask &= mask - 1 {
+		k := bits.TrailingZeros64(mask)
 		lane[n&(Lanes-1)], change[n&(Lanes-1)] = uint8(k), float64(int(up>>k&1)*4-2)
 		n++
 	}
@@ -231,14 +230,14 @@ func (h *heatBath) updateTabulated(l *lanes, i int, c *asm.Counter, position uin
 	}
 }
 
-// updateSliced counts and compares. draws are the first part.
+// updateSliced counts k and compares its probability with draws, given the first part of them.
 func (h *heatBath) updateSliced(spins []uint64, i int, draws []uint32, c *asm.Counter, position uint64) {
 	g := h.graph
 	lo, hi := g.start[i], g.start[i+1]
-	wants := h.wants[lo:hi]
+	negative := h.negative[lo:hi]
 	var ones, twos, fours, eights uint64 // the bits of k
 	for x, j := range g.neighbour[lo:hi] {
-		a := spins[j] ^ wants[x]
+		a := spins[j] ^ negative[x] // the configurations in which j favours s_i = +1
 		b := ones & a
 		ones ^= a
 		a = twos & b
@@ -247,20 +246,20 @@ func (h *heatBath) updateSliced(spins []uint64, i int, draws []uint32, c *asm.Co
 		fours ^= a
 		eights ^= b
 	}
-	table := &h.tables[h.kind[i]]
-	var class [slicedDegree + 1]uint64 // which configurations have this k
+	table := &h.tables[h.tableOf[i]]
+	var class [slicedDegree + 1]uint64 // [k] the configurations with this k
 	low := [4]uint64{^ones & ^twos, ones & ^twos, ^ones & twos, ones & twos}
 	high := [4]uint64{^fours & ^eights, fours & ^eights, ^fours & eights, fours & eights}
 	for k := range table.degree + 1 {
 		class[k] = low[k&3] & high[k>>2&3]
 	}
 	var up uint64
-	open := uint64(math.MaxUint64) // not yet decided
-	var more [4 * partBlocks]uint32
+	undecided := uint64(math.MaxUint64)
+	var nextPart [4 * partBlocks]uint32
 	for b := range table.planes {
 		if b > 0 && b%partPlanes == 0 {
-			asm.PhiloxBlocks(more[:], c, uint64(b/partPlanes)<<partShift+position*partBlocks)
-			draws = more[:]
+			asm.PhiloxBlocks(nextPart[:], c, uint64(b/partPlanes)<<partShift+position*partBlocks)
+			draws = nextPart[:]
 		}
 		var digit uint64
 		for _, k := range table.planes[b] {
@@ -268,9 +267,9 @@ func (h *heatBath) updateSliced(spins []uint64, i int, draws []uint32, c *asm.Co
 		}
 		at := b % partPlanes * 2
 		random := uint64(draws[at+1])<<32 | uint64(draws[at])
-		up |= open & digit &^ random
-		open &^= digit ^ random
-		if open == 0 {
+		up |= undecided & digit &^ random
+		undecided &^= digit ^ random
+		if undecided == 0 {
 			break
 		}
 	}
@@ -293,7 +292,7 @@ func (h *heatBath) energies(dst *[Lanes]float64, l *lanes) {
 		}
 		return
 	}
-	var unsatisfied Counts
+	var unsatisfied LaneCounter
 	strength := math.Abs(g.Edges()[0].Coupling)
 	for _, e := range g.Edges() {
 		x := l.spins[e.I] ^ l.spins[e.J]
@@ -303,7 +302,7 @@ func (h *heatBath) energies(dst *[Lanes]float64, l *lanes) {
 		unsatisfied.Add(x)
 	}
 	for k := range dst {
-		dst[k] = g.Offset() - strength*float64(len(g.Edges())-2*unsatisfied.Of(k))
+		dst[k] = g.Offset() - strength*float64(len(g.Edges())-2*unsatisfied.Count(k))
 	}
 	if g.HasFields() {
 		for i, field := range g.hamiltonian.Fields {
@@ -313,28 +312,6 @@ func (h *heatBath) energies(dst *[Lanes]float64, l *lanes) {
 			}
 		}
 	}
-}
-
-// Counts hold one number for each lane: bit b of all is plane b.
-type Counts struct {
-	planes [32]uint64
-	most   int // that a number can be
-}
-
-// Add adds one bit to each number.
-func (c *Counts) Add(x uint64) {
-	c.most++
-	for b := 0; x != 0; b++ {
-		c.planes[b], x = c.planes[b]^x, c.planes[b]&x
-	}
-}
-
-// Of returns the number of a lane.
-func (c *Counts) Of(lane int) (n int) {
-	for b, x := range c.planes[:bits.Len(uint(c.most))] {
-		n |= int(x>>lane&1) << b
-	}
-	return n
 }
 
 // exchange swaps the configurations of some lanes of two words.
@@ -352,8 +329,8 @@ func (h *heatBath) exchange(a, b *lanes, mask uint64) {
 	}
 	for i := range a.spins {
 		f, g := a.row(i), b.row(i)
-		for rest := mask; rest != 0; rest &= rest - 1 {
-			k := bits.TrailingZeros64(rest) & (Lanes - 1)
+		for m := mask; m != 0; m &= m - 1 {
+			k := bits.TrailingZeros64(m) & (Lanes - 1)
 			f[k], g[k] = g[k], f[k]
 		}
 	}

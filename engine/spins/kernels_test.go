@@ -45,7 +45,7 @@ func (h *heatBath) probability(config uint64, i int) float64 {
 				k++
 			}
 		}
-		return math.Ldexp(float64(h.tables[h.kind[i]].thresholds[k]), -32)
+		return math.Ldexp(float64(h.tables[h.tableOf[i]].thresholds[k]), -32)
 	}
 	x := []float32{float32(2 * h.beta * g.LocalField([]uint64{config}, i))}
 	asm.Sigmoid(x, x)

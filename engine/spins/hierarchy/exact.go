@@ -291,7 +291,7 @@ func addTerms(dst *[block]float64, terms []term, scale float64, state []uint64) 
 			}
 			continue
 		}
-		var equal spins.Counts
+		var equal spins.LaneCounter
 		for n, i := range t.i {
 			word := state[i]
 			if t.j != nil {
@@ -301,7 +301,7 @@ func addTerms(dst *[block]float64, terms []term, scale float64, state []uint64) 
 		}
 		c := scale * t.coefficient
 		for b := range dst {
-			dst[b] += c * float64(2*equal.Of(b)-len(t.i))
+			dst[b] += c * float64(2*equal.Count(b)-len(t.i))
 		}
 	}
 }

@@ -29,7 +29,7 @@ func requireMean(t *testing.T, want float64, s stat.ChainSummary, name string) {
 }
 
 // hold returns chains at a temperature that begin at random.
-func hold(t testing.TB, g *Graph, beta float64, chains int, seed uint64) *held {
+func hold(t testing.TB, g *Graph, beta float64, chains int, seed uint64) *level {
 	t.Helper()
 	s, err := NewSweeper(g, beta)
 	require.NoError(t, err)
@@ -37,7 +37,7 @@ func hold(t testing.TB, g *Graph, beta float64, chains int, seed uint64) *held {
 	for i := range chains {
 		Randomize(batch[i*g.Words():][:g.Words()], g.N(), &c, uint64(i*g.Words()))
 	}
-	return s.Hold(batch).(*held)
+	return s.Hold(batch).(*level)
 }
 
 // TestHeldSampleTheBoltzmannLaw: chains at one temperature against the sum over all
@@ -111,7 +111,7 @@ func TestHeldAreConfigurations(t *testing.T) {
 	for name, h := range graphs() {
 		g := build(t, h)
 		words := g.Words()
-		levels := []*held{hold(t, g, 0.3, chains, 1), hold(t, g, 0.7, chains, 2)}
+		levels := []*level{hold(t, g, 0.3, chains, 1), hold(t, g, 0.7, chains, 2)}
 		want, got := make([][]uint64, 2), make([]uint64, chains*words)
 		for k := range want {
 			want[k] = make([]uint64, chains*words)

@@ -7,22 +7,23 @@ import (
 	"github.com/revgen/revgen/engine/sites"
 )
 
-// held are chains of a graph at one temperature, which stay in the words of a heat bath, one
-// spin of Lanes chains in each. A step redraws all spins once, colour after colour: that
-// leaves the Boltzmann law as it is, which is all that averages need. It implements
-// sites.Level.
-type held struct {
+// A level holds chains of a graph at one temperature in the words of a heat bath, one spin of
+// Lanes chains in each. A step redraws all spins once, colour after colour. It is not in
+// detailed balance, but leaves the Boltzmann law as it is, which is all that averages need. It
+// implements sites.Level.
+type level struct {
 	*Sweeper
 	lanes   []*lanes
-	flipped []uint64 // which configurations are those of lanes with all spins flipped
+	flipped []uint64 // by lane, whether the chain is that of lanes with all spins flipped
 }
 
-// Rounding errors of tabulated fields are removed so often.
+// tabulateEvery is the number of steps after which tabulated fields are computed anew, without
+// the rounding errors of their updates.
 const tabulateEvery = 256
 
 // Hold implements sites.Holder.
 func (s *Sweeper) Hold(batch []uint64) sites.Level[uint64] {
-	h := &held{Sweeper: s}
+	h := &level{Sweeper: s}
 	for whole := Lanes * s.heat.graph.Words(); len(batch) > 0; batch = batch[min(whole, len(batch)):] {
 		l := s.heat.newLanes()
 		bitspin.Columns(l.spins, batch[:min(whole, len(batch))], len(l.spins), 1)
@@ -33,7 +34,7 @@ func (s *Sweeper) Hold(batch []uint64) sites.Level[uint64] {
 }
 
 // Advance implements sites.Level. lo and first are multiples of Lanes.
-func (h *held) Advance(energies []float64, lo, hi int, c *rng.Counter, first uint64) {
+func (h *level) Advance(energies []float64, lo, hi int, c *rng.Counter, first uint64) {
 	for ; lo < hi; lo += Lanes {
 		l, position := h.lanes[lo/Lanes], (first+uint64(lo))/Lanes*uint64(h.heat.graph.N())
 		if c.Step%tabulateEvery == 0 {
@@ -43,23 +44,23 @@ func (h *held) Advance(energies []float64, lo, hi int, c *rng.Counter, first uin
 			h.heat.update(l, colour, c, position)
 			position += uint64(len(colour))
 		}
-		var all [Lanes]float64
-		h.heat.energies(&all, l)
-		copy(energies[lo:hi], all[:])
+		var laneEnergies [Lanes]float64
+		h.heat.energies(&laneEnergies, l)
+		copy(energies[lo:hi], laneEnergies[:])
 	}
 }
 
 // Exchange implements sites.Level. from is a multiple of Lanes.
-func (h *held) Exchange(with sites.Level[uint64], from int, mask uint64) {
-	k, other := from/Lanes, with.(*held)
-	h.heat.exchange(h.lanes[k], other.lanes[k], mask)
-	x := (h.flipped[k] ^ other.flipped[k]) & mask
+func (h *level) Exchange(other sites.Level[uint64], from int, mask uint64) {
+	k, o := from/Lanes, other.(*level)
+	h.heat.exchange(h.lanes[k], o.lanes[k], mask)
+	x := (h.flipped[k] ^ o.flipped[k]) & mask
 	h.flipped[k] ^= x
-	other.flipped[k] ^= x
+	o.flipped[k] ^= x
 }
 
-// Stir implements sites.Level: without fields it flips all spins by chance.
-func (h *held) Stir(c rng.Counter, first uint64) {
+// Stir implements sites.Level: without fields it flips all spins of a chain with probability ½.
+func (h *level) Stir(c rng.Counter, first uint64) {
 	if h.heat.graph.HasFields() {
 		return
 	}
@@ -71,7 +72,7 @@ func (h *held) Stir(c rng.Counter, first uint64) {
 }
 
 // Read implements sites.Level.
-func (h *held) Read(batch []uint64) {
+func (h *level) Read(batch []uint64) {
 	words, n := h.heat.graph.Words(), h.heat.graph.N()
 	for k, l := range h.lanes {
 		part := batch[k*Lanes*words : min((k+1)*Lanes*words, len(batch))]
