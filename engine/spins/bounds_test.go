@@ -136,8 +136,8 @@ func TestWaysOfTheHeatBath(t *testing.T) {
 		heat := newHeatBath(build(t, h), 1e-3)
 		require.Equal(t, sliced, heat.tables != nil)
 		if !sliced {
-			require.Nil(t, heat.kind)
-			require.Nil(t, heat.wants)
+			require.Nil(t, heat.tableOf)
+			require.Nil(t, heat.negative)
 		} else {
 			require.Len(t, heat.tables, kinds)
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/revgen/revgen/internal/conf"
 )
 
-// bqp is a file of the format bqpjson. What must be there is a pointer.
+// bqp is a file of the format bqpjson. Numbers that must not be missing are pointers.
 type bqp struct {
 	Version     json.RawMessage `json:"version"`
 	ID          json.RawMessage `json:"id"`
@@ -76,7 +76,7 @@ func (r *Reading) parseBQP(data []byte) (*Hamiltonian, error) {
 	}
 	q := newQuadratic(names, r.variables)
 	q.scale, q.offset = *b.Scale, *b.Offset
-	known := func(path string, coeff *float64, ids ...*int) error {
+	checkTerm := func(path string, coeff *float64, ids ...*int) error {
 		for _, id := range ids {
 			if id == nil {
 				return fail(path, "a number of a variable is missing")
@@ -92,7 +92,7 @@ func (r *Reading) parseBQP(data []byte) (*Hamiltonian, error) {
 	}
 	for k, t := range b.Linear {
 		path := fmt.Sprintf("linear_terms[%d]", k)
-		if err := known(path, t.Coeff, t.ID); err != nil {
+		if err := checkTerm(path, t.Coeff, t.ID); err != nil {
 			return nil, err
 		}
 		if !q.linear(*t.ID, *t.Coeff) {
@@ -101,7 +101,7 @@ func (r *Reading) parseBQP(data []byte) (*Hamiltonian, error) {
 	}
 	for k, t := range b.Quadratic {
 		path := fmt.Sprintf("quadratic_terms[%d]", k)
-		if err := known(path, t.Coeff, t.Tail, t.Head); err != nil {
+		if err := checkTerm(path, t.Coeff, t.Tail, t.Head); err != nil {
 			return nil, err
 		}
 		if *t.Tail == *t.Head {

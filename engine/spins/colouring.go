@@ -27,11 +27,10 @@ func (g *Graph) bipartition() []int8 {
 	return side
 }
 
-// Colours parts the spins into independent sets, no two of whose spins are
-// neighbours: two if the graph is bipartite, and otherwise those that a greedy
-// colouring finds, at most one more than the largest k for which some subgraph
-// has k neighbours or more at every spin. Sets and spins are in ascending
-// order of their first spin and of their numbers.
+// Colours partitions the spins into independent sets, no two of whose spins are
+// neighbours. There are two if the graph is bipartite. Otherwise a greedy colouring
+// finds at most k + 1, for the largest k such that in some subgraph every spin has k
+// neighbours or more. Sets are in the order of their first spins, which ascend in each.
 func (g *Graph) Colours() [][]int32 {
 	colour := make([]int32, g.N())
 	if g.sides != nil {
@@ -55,8 +54,8 @@ func (g *Graph) Colours() [][]int32 {
 	return sets
 }
 
-// greedy gives each spin the first colour that no neighbour has, the spin that
-// is left with the fewest neighbours when those before it are taken away last.
+// greedy goes through smallestLast from its end, and gives each spin the first colour
+// that no neighbour has.
 func (g *Graph) greedy(colour []int32) {
 	order := g.smallestLast()
 	for i := range colour {
@@ -79,21 +78,22 @@ func (g *Graph) greedy(colour []int32) {
 	}
 }
 
-// smallestLast returns the spins in the order in which they are taken away if it
-// is always one with the fewest neighbours left, of equals the last that came to have so few.
+// smallestLast removes one spin after another, always one with the fewest neighbours left,
+// and returns the order. Of several spins it takes the last one whose number of neighbours
+// has become so small.
 func (g *Graph) smallestLast() []int32 {
 	n := g.N()
-	left := make([]int, n) // neighbours, −1 of a spin that has been taken away
-	var buckets [][]int32  // by neighbours left; entries may be out of date
-	put := func(i int32) {
-		for left[i] >= len(buckets) {
+	degree := make([]int, n) // neighbours left, −1 for a spin that has been removed
+	var buckets [][]int32    // spins by degree; entries may be out of date
+	enqueue := func(i int32) {
+		for degree[i] >= len(buckets) {
 			buckets = append(buckets, nil)
 		}
-		buckets[left[i]] = append(buckets[left[i]], i)
+		buckets[degree[i]] = append(buckets[degree[i]], i)
 	}
-	for i := n - 1; i >= 0; i-- { // taken from the end, the smallest number first
-		left[i] = g.Degree(i)
-		put(int32(i))
+	for i := n - 1; i >= 0; i-- { // buckets are emptied from their end: spin 0 is the first
+		degree[i] = g.Degree(i)
+		enqueue(int32(i))
 	}
 	order := make([]int32, 0, n)
 	for fewest := 0; len(order) < n; {
@@ -105,16 +105,16 @@ func (g *Graph) smallestLast() []int32 {
 		}
 		i := (*b)[last]
 		*b = (*b)[:last]
-		if left[i] != fewest {
+		if degree[i] != fewest {
 			continue
 		}
-		order, left[i] = append(order, i), -1
+		order, degree[i] = append(order, i), -1
 		near, _ := g.Neighbours(int(i))
 		for _, j := range near {
-			if left[j] > 0 {
-				left[j]--
-				put(j)
-				fewest = min(fewest, left[j])
+			if degree[j] > 0 {
+				degree[j]--
+				enqueue(j)
+				fewest = min(fewest, degree[j])
 			}
 		}
 	}

@@ -17,7 +17,7 @@ import (
 // enumerated.
 const MaxEnumerated = 25
 
-// Exact is what a sum over all configurations gives.
+// Exact is the result of Enumerate.
 type Exact struct {
 	LogZ         float64 // ln Σ_s e^(−βE(s))
 	GroundEnergy float64 // the least E, with the offset
@@ -25,9 +25,8 @@ type Exact struct {
 	Law Law
 }
 
-// A Law is the distribution of the energy. Where all couplings and fields are
-// integers and there are not too many levels, it is that; otherwise energies
-// fall into bins of equal width.
+// A Law is the distribution of the energy. It has every level if all couplings and fields are
+// integers and the levels are not too many. Otherwise energies fall into bins of equal width.
 type Law struct {
 	Energies []float64 // levels, or the mean energies of bins, ascending
 	Mass     []float64 // probabilities
@@ -35,9 +34,9 @@ type Law struct {
 }
 
 const (
-	mostLevels = 1 << 14
+	maxLevels  = 1 << 14
 	lawBins    = 1 << 12
-	pieceSpins = 17 // of a piece of all configurations, at most
+	pieceSpins = 17 // a piece is all configurations of so many spins, the others fixed
 )
 
 // Enumerate sums over all configurations of at most MaxEnumerated spins at
@@ -45,9 +44,9 @@ const (
 // threads, of which 0 means all. The error is ctx's or says what is wrong.
 //
 // A function of the spins is a polynomial Σ_A c_A Π_{i∈A} s_i over sets A of spins,
-// and its values are the Walsh–Hadamard transform of its coefficients. So that of
-// couplings and fields has all energies, and that of the weights w all sums
-// Σ_s w(s) Π_{i∈A} s_i. Weights are relative to that of the ground state.
+// and its values are the Walsh–Hadamard transform of its coefficients. The transform of
+// couplings and fields gives all energies, and that of the weights w all sums
+// Σ_s w(s) Π_{i∈A} s_i. Weights are relative to the weight of the ground state.
 func Enumerate(ctx context.Context, g *Graph, beta float64, threads int) (*Exact, error) {
 	n := g.N()
 	if n > MaxEnumerated {
@@ -56,7 +55,7 @@ func Enumerate(ctx context.Context, g *Graph, beta float64, threads int) (*Exact
 	if err := g.CheckTemperature(beta); err != nil {
 		return nil, err
 	}
-	x := make([]float64, 1<<n) // by the set of the spins that are down, or in a product
+	x := make([]float64, 1<<n) // by a set of spins: those that are down, or those of a product
 	for i := range n {
 		x[1<<i] = -g.Field(i)
 	}
@@ -72,10 +71,10 @@ func Enumerate(ctx context.Context, g *Graph, beta float64, threads int) (*Exact
 	reach := slices.Max(x) - e.least
 	e.width, e.bins = 2, int(reach/2)+1
 	// An integer graph's energies differ by multiples of 2.
-	if e.levels = g.integer && reach < 2*mostLevels; !e.levels {
+	if e.isLevels = g.isInteger && reach < 2*maxLevels; !e.isLevels {
 		e.bins, e.width = lawBins, max(reach, math.SmallestNonzeroFloat64*lawBins)/lawBins
 	}
-	pieces := make([]sums, len(x)/e.size)
+	pieces := make([]weightSums, len(x)/e.size)
 	e.workers.Run(len(pieces), func(k int) {
 		if ctx.Err() == nil {
 			pieces[k] = e.weigh(k, n)
@@ -84,15 +83,15 @@ func Enumerate(ctx context.Context, g *Graph, beta float64, threads int) (*Exact
 	if err := e.transform(ctx); err != nil {
 		return nil, err
 	}
-	all := &pieces[0]
+	total := &pieces[0]
 	for k := range pieces[1:] {
-		all.add(&pieces[k+1])
+		total.add(&pieces[k+1])
 	}
-	return e.result(g, all), nil
+	return e.result(g, total), nil
 }
 
-// EnumerationBytes bounds the memory that Enumerate takes for n spins, with what comes before it is
-// collected; 0 for too many.
+// EnumerationBytes bounds the memory that Enumerate takes for n spins. It counts the table twice,
+// for garbage that is not collected yet. It is 0 if the spins are too many.
 func EnumerationBytes(n int) float64 {
 	if n > MaxEnumerated {
 		return 0
@@ -100,7 +99,7 @@ func EnumerationBytes(n int) float64 {
 	return 2 * 8 * math.Exp2(float64(n))
 }
 
-// An enumeration is one under way. Energies are without offset.
+// An enumeration is the state of Enumerate. Energies are without offset.
 type enumeration struct {
 	beta    float64
 	size    int       // configurations of a piece
@@ -109,18 +108,18 @@ type enumeration struct {
 
 	least, width float64
 	bins         int
-	levels       bool
+	isLevels     bool
 }
 
-// sums are those of a piece, with the weights w.
-type sums struct {
+// weightSums are sums over the configurations of a piece, with weights w.
+type weightSums struct {
 	energy, square float64   // Σ w (E − least), Σ w (E − least)²
 	up             []float64 // Σ w, by the number of spins up
-	states         []float64 // configurations in each bin
-	mass, energies []float64 // Σ w and Σ w (E − least) there, nil of levels
+	states         []float64 // configurations, by bin
+	mass, energies []float64 // Σ w and Σ w (E − least), by bin; nil if bins are levels
 }
 
-func (s *sums) add(p *sums) {
+func (s *weightSums) add(p *weightSums) {
 	s.energy += p.energy
 	s.square += p.square
 	floats.Add(s.up, p.up)
@@ -129,7 +128,7 @@ func (s *sums) add(p *sums) {
 	floats.Add(s.energies, p.energies)
 }
 
-// transform is the Walsh–Hadamard transform of x.
+// transform replaces x by its Walsh–Hadamard transform.
 func (e *enumeration) transform(ctx context.Context) error {
 	run := func(pieces int, body func(k int)) {
 		e.workers.Run(pieces, func(k int) {
@@ -153,9 +152,9 @@ func (e *enumeration) transform(ctx context.Context) error {
 }
 
 // weigh makes weights of the energies of a piece, and sums them.
-func (e *enumeration) weigh(piece, n int) sums {
-	p := sums{up: make([]float64, n+1), states: make([]float64, e.bins)}
-	if !e.levels {
+func (e *enumeration) weigh(piece, n int) weightSums {
+	p := weightSums{up: make([]float64, n+1), states: make([]float64, e.bins)}
+	if !e.isLevels {
 		p.mass, p.energies = make([]float64, e.bins), make([]float64, e.bins)
 	}
 	first := piece * e.size
@@ -168,7 +167,7 @@ func (e *enumeration) weigh(piece, n int) sums {
 		p.up[n-bits.OnesCount(uint(first+i))] += w
 		bin := min(int(above/e.width), e.bins-1)
 		p.states[bin]++
-		if !e.levels {
+		if !e.isLevels {
 			p.mass[bin] += w
 			p.energies[bin] += w * above
 		}
@@ -177,26 +176,25 @@ func (e *enumeration) weigh(piece, n int) sums {
 	return p
 }
 
-func (e *enumeration) result(g *Graph, all *sums) *Exact {
-	n, total := g.N(), e.x[0]
-	average := func(set int) float64 { return e.x[set] / total }
-	mean := all.energy / total
-	abs, absVariance := absMoments(all.up)
+func (e *enumeration) result(g *Graph, total *weightSums) *Exact {
+	n, z := g.N(), e.x[0]
+	average := func(set int) float64 { return e.x[set] / z }
+	mean := total.energy / z
+	abs, absVariance := absMoments(total.up)
 	result := &Exact{
-		LogZ:         math.Log(total) - e.beta*(e.least+g.Offset()),
+		LogZ:         math.Log(z) - e.beta*(e.least+g.Offset()),
 		GroundEnergy: e.least + g.Offset(),
 		Observables: Observables{
 			Energy: e.least + mean + g.Offset(),
 			// The ground state is subtracted, so nothing cancels at low temperatures.
-			SpecificHeat:     e.beta * e.beta * max(0, all.square/total-mean*mean),
+			SpecificHeat:     e.beta * e.beta * max(0, total.square/z-mean*mean),
 			AbsMagnetisation: abs, Susceptibility: e.beta * float64(n) * absVariance,
 			Magnetisations: make([]float64, n),
 		},
 	}
 	overlap := float64(n)
 	for i := range n {
-		// Without fields the sums are rounding.
-		if g.HasFields() {
+		if g.HasFields() { // without, the sums are 0 but for rounding
 			result.Magnetisations[i] = average(1 << i)
 		}
 		for j := range i {
@@ -208,24 +206,24 @@ func (e *enumeration) result(g *Graph, all *sums) *Exact {
 	for _, edge := range g.Edges() {
 		result.EdgeCorrelations = append(result.EdgeCorrelations, average(1<<edge.I|1<<edge.J))
 	}
-	result.Law = e.law(all, g.Offset())
+	result.Law = e.law(total, g.Offset())
 	return result
 }
 
-func (e *enumeration) law(all *sums, offset float64) (l Law) {
-	if !e.levels {
+func (e *enumeration) law(total *weightSums, offset float64) (l Law) {
+	if !e.isLevels {
 		l.Width = e.width
 	}
-	for k, states := range all.states {
+	for k, states := range total.states {
 		if states == 0 {
 			continue
 		}
 		above := 2 * float64(k)
 		mass := states * math.Exp(-e.beta*above)
-		if !e.levels {
-			mass, above = all.mass[k], (float64(k)+0.5)*e.width
+		if !e.isLevels {
+			mass, above = total.mass[k], (float64(k)+0.5)*e.width
 			if mass > 0 {
-				above = all.energies[k] / mass
+				above = total.energies[k] / mass
 			}
 		}
 		l.Energies = append(l.Energies, e.least+above+offset)

@@ -26,9 +26,9 @@ type Graph struct {
 	neighbour   []int32
 	coupling    []float64
 
-	integer bool // all couplings and fields are, so that differences of energies are exact
-	hash    [sha256.Size]byte
-	sides   []int8 // ±1 by the side of a bipartite graph, nil for others
+	isInteger bool // all couplings and fields are, so that differences of energies are exact
+	hash      [sha256.Size]byte
+	sides     []int8 // ±1 by the side of a bipartite graph, nil for others
 }
 
 // NewGraph returns the graph of a Hamiltonian, which it copies.
@@ -67,17 +67,17 @@ func newGraph(from *Hamiltonian) *Graph {
 	g.neighbour, g.coupling = make([]int32, 2*len(h.Edges)), make([]float64, 2*len(h.Edges))
 	// In this order the smaller neighbours of every spin come first, ascending.
 	next := slices.Clone(g.start[:h.Spins])
-	put := func(i, j int, c float64) {
+	addNeighbour := func(i, j int, c float64) {
 		g.neighbour[next[i]], g.coupling[next[i]] = int32(j), c
 		next[i]++
 	}
 	for _, e := range h.Edges {
-		put(e.J, e.I, e.Coupling)
+		addNeighbour(e.J, e.I, e.Coupling)
 	}
 	for _, e := range h.Edges {
-		put(e.I, e.J, e.Coupling)
+		addNeighbour(e.I, e.J, e.Coupling)
 	}
-	g.integer = g.integers()
+	g.isInteger = g.integers()
 	g.hash = g.digest()
 	g.sides = g.bipartition()
 	return g
@@ -109,7 +109,7 @@ func (g *Graph) digest() (sum [sha256.Size]byte) {
 	h := &g.hamiltonian
 	d := sha256.New()
 	w := bufio.NewWriterSize(d, 1<<13)
-	_, _ = w.WriteString("revgen spins 1\n") // a hash takes all
+	_, _ = w.WriteString("revgen spins 1\n") // writing to a hash never fails
 	word := func(x uint64) { _, _ = w.Write(binary.LittleEndian.AppendUint64(w.AvailableBuffer(), x)) }
 	word(uint64(h.Spins))
 	word(math.Float64bits(h.Offset))
@@ -192,7 +192,7 @@ func (g *Graph) EnergyBound() float64 {
 	return total
 }
 
-// CheckTemperature reports why nothing is computed at inverse temperature beta.
+// CheckTemperature returns an error if beta is no inverse temperature that the graph can have.
 func (g *Graph) CheckTemperature(beta float64) error {
 	return bitspin.CheckTemperature(beta, g.EnergyBound())
 }
@@ -203,14 +203,14 @@ func (g *Graph) String() string {
 	parts := []string{number.Count(h.Spins, "spin"), number.Count(len(h.Edges), "edge")}
 	if len(h.Edges) > 0 {
 		low, high := math.Inf(1), math.Inf(-1)
-		least, most := math.MaxInt, 0
+		minDegree, maxDegree := math.MaxInt, 0
 		for _, e := range h.Edges {
 			low, high = min(low, e.Coupling), max(high, e.Coupling)
 		}
 		for i := range h.Spins {
-			least, most = min(least, g.Degree(i)), max(most, g.Degree(i))
+			minDegree, maxDegree = min(minDegree, g.Degree(i)), max(maxDegree, g.Degree(i))
 		}
-		parts = append(parts, span("degree", float64(least), float64(most)), span("J", low, high))
+		parts = append(parts, span("degree", float64(minDegree), float64(maxDegree)), span("J", low, high))
 	}
 	if h.Fields == nil {
 		parts = append(parts, "no field")
@@ -220,14 +220,14 @@ func (g *Graph) String() string {
 	if h.Offset != 0 {
 		parts = append(parts, fmt.Sprintf("offset %v", h.Offset))
 	}
-	says := func(is bool, what string) {
-		if !is {
-			what = "not " + what
+	addProperty := func(has bool, property string) {
+		if !has {
+			property = "not " + property
 		}
-		parts = append(parts, what)
+		parts = append(parts, property)
 	}
-	says(g.integer, "all integers")
-	says(g.sides != nil, "bipartite")
+	addProperty(g.isInteger, "all integers")
+	addProperty(g.sides != nil, "bipartite")
 	return strings.Join(parts, ", ") + "; hash " + g.Hash()[:12]
 }
 

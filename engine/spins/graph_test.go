@@ -48,7 +48,7 @@ func TestEnergiesAgreeWithTheDefinition(t *testing.T) {
 			differences[k] = g.Difference(batch[k*g.Words():][:g.Words()], int(i))
 		}
 		tolerance := 0.0
-		if !g.integer {
+		if !g.isInteger {
 			tolerance = 1e-13 * (1 + g.EnergyBound())
 		}
 		for k, s := range all {

@@ -67,11 +67,11 @@ func (e *Edge) UnmarshalJSON(text []byte) error {
 	var parts [3]string
 	rest := string(text[1 : len(text)-1])
 	for k := range parts {
-		part, after, more := strings.Cut(rest, ",")
-		if more != (k < 2) {
+		part, tail, comma := strings.Cut(rest, ",")
+		if comma != (k < 2) {
 			return fmt.Errorf("%s where %s", shorten(string(text)), want)
 		}
-		parts[k], rest = strings.TrimSpace(part), after
+		parts[k], rest = strings.TrimSpace(part), tail
 	}
 	read, err := parseEdge(parts[0], parts[1], parts[2])
 	if err == nil {
@@ -116,7 +116,7 @@ func parseNumber(s string) (float64, error) {
 	return x, nil
 }
 
-// shorten cuts what an error quotes.
+// shorten cuts a text that an error quotes to 40 characters.
 func shorten(s string) string {
 	if r := []rune(s); len(r) > 40 {
 		return string(r[:40]) + "…"
@@ -128,9 +128,9 @@ func shorten(s string) string {
 type flaw struct {
 	key    string // "edges", "fields", …
 	index  int    // in the list, −1 for none
-	i, j   int    // spins of an edge
-	first  int    // the edge that is repeated, −1 for none
-	reason string // of all but repeated edges
+	i, j   int    // spins of a repeated edge
+	first  int    // the edge that it repeats, −1 for other flaws
+	reason string // "" for a repeated edge
 }
 
 // path names the place as a configuration does.
@@ -158,64 +158,63 @@ func (h *Hamiltonian) Validate() error {
 }
 
 func (h *Hamiltonian) check() *flaw {
-	at := func(key string, index int, format string, args ...any) *flaw {
+	flawAt := func(key string, index int, format string, args ...any) *flaw {
 		return &flaw{key: key, index: index, first: -1, reason: fmt.Sprintf(format, args...)}
 	}
 	switch {
 	case h.Spins < 1 || h.Spins > MaxSpins:
-		return at("spins", -1, "%d is not between 1 and %d", h.Spins, MaxSpins)
+		return flawAt("spins", -1, "%d is not between 1 and %d", h.Spins, MaxSpins)
 	case len(h.Edges) > MaxEdges:
-		return at("edges", -1, "%d edges are more than %d", len(h.Edges), MaxEdges)
+		return flawAt("edges", -1, "%d edges are more than %d", len(h.Edges), MaxEdges)
 	case len(h.Fields) != 0 && len(h.Fields) != h.Spins:
-		return at("fields", -1, "%d numbers for %d spins", len(h.Fields), h.Spins)
+		return flawAt("fields", -1, "%d numbers for %d spins", len(h.Fields), h.Spins)
 	case len(h.Labels) != 0 && len(h.Labels) != h.Spins:
-		return at("labels", -1, "%d names for %d spins", len(h.Labels), h.Spins)
+		return flawAt("labels", -1, "%d names for %d spins", len(h.Labels), h.Spins)
 	case !number.Finite(h.Offset):
-		return at("offset", -1, "%v is not finite", h.Offset)
+		return flawAt("offset", -1, "%v is not finite", h.Offset)
 	}
 	largest := math.Abs(h.Offset)
 	for k, e := range h.Edges {
 		switch {
 		case e.I < 0 || e.I >= h.Spins:
-			return at("edges", k, "there is no spin %d; the spins are 0 to %d", e.I, h.Spins-1)
+			return flawAt("edges", k, "there is no spin %d; the spins are 0 to %d", e.I, h.Spins-1)
 		case e.J < 0 || e.J >= h.Spins:
-			return at("edges", k, "there is no spin %d; the spins are 0 to %d", e.J, h.Spins-1)
+			return flawAt("edges", k, "there is no spin %d; the spins are 0 to %d", e.J, h.Spins-1)
 		case e.I == e.J:
-			return at("edges", k, "spin %d is coupled to itself; s² = 1 belongs into the offset", e.I)
+			return flawAt("edges", k, "spin %d is coupled to itself; s² = 1 belongs into the offset", e.I)
 		case !number.Finite(e.Coupling):
-			return at("edges", k, "the coupling %v is not finite", e.Coupling)
+			return flawAt("edges", k, "the coupling %v is not finite", e.Coupling)
 		}
 		largest += math.Abs(e.Coupling)
 	}
 	for i, x := range h.Fields {
 		if !number.Finite(x) {
-			return at("fields", i, "%v is not finite", x)
+			return flawAt("fields", i, "%v is not finite", x)
 		}
 		largest += math.Abs(x)
 	}
 	if !(largest <= math.MaxFloat64/16) {
-		return at("edges", -1, "energies reach %.3g, which float64 does not hold", largest)
+		return flawAt("edges", -1, "energies reach %.3g, which float64 does not hold", largest)
 	}
 	seen := make(map[string]int, len(h.Labels))
 	for i, s := range h.Labels {
 		if s == "" {
-			return at("labels", i, "is empty")
+			return flawAt("labels", i, "is empty")
 		}
 		if j, again := seen[s]; again {
-			return at("labels", i, "%q is already the name of spin %d", s, j)
+			return flawAt("labels", i, "%q is already the name of spin %d", s, j)
 		}
 		seen[s] = i
 	}
 	return h.repeated()
 }
 
-// repeated finds the first edge whose spins another one before couples.
+// repeated finds the first edge that couples the same spins as an earlier one.
 func (h *Hamiltonian) repeated() *flaw {
 	order := h.sorted()
 	var found *flaw
 	for k := 1; k < len(order); k++ {
-		// Equal edges stand in their order.
-		a, b := h.Edges[order[k-1]], h.Edges[order[k]]
+		a, b := h.Edges[order[k-1]], h.Edges[order[k]] // in the order of the list, if they couple the same spins
 		if min(a.I, a.J) == min(b.I, b.J) && max(a.I, a.J) == max(b.I, b.J) && (found == nil || int(order[k]) < found.index) {
 			found = &flaw{key: "edges", index: int(order[k]), i: b.I, j: b.J, first: int(order[k-1])}
 		}
@@ -223,8 +222,8 @@ func (h *Hamiltonian) repeated() *flaw {
 	return found
 }
 
-// sorted returns the order of the edges by their smaller spin, then by their larger one,
-// and of equal edges by their own numbers.
+// sorted returns the numbers of the edges in the order of their smaller spin, then of their
+// larger one, then of the numbers.
 func (h *Hamiltonian) sorted() []int32 {
 	const spinBits, edgeBits = 20, 24 // of MaxSpins and MaxEdges: 64 in all
 	keys, order := make([]uint64, len(h.Edges)), make([]int32, len(h.Edges))

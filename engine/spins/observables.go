@@ -3,7 +3,7 @@ package spins
 import "math"
 
 // Observables are averages ⟨·⟩ over a law of n spins at inverse temperature β,
-// with m = Σ s_i/n. They mean the same for exact sums and for chains.
+// with m = Σ s_i/n.
 type Observables struct {
 	Energy           float64 `json:"energy"`            // ⟨E⟩, with the offset
 	SpecificHeat     float64 `json:"specific_heat"`     // C_v = β² Var E
@@ -18,8 +18,7 @@ type Observables struct {
 	EdgeCorrelations []float64 `json:"edge_correlations"`
 }
 
-// absMoments returns the mean and the variance of |m| for n spins of which k are
-// up with weight mass[k].
+// absMoments returns the mean and the variance of |m|, given the weight mass[k] of k spins up.
 func absMoments(mass []float64) (mean, variance float64) {
 	n := float64(len(mass) - 1)
 	var total float64

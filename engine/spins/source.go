@@ -113,12 +113,10 @@ func (s *Source) Validate() error {
 // A Reading is what was read, and by which conventions.
 type Reading struct {
 	Graph *Graph
-	// Source is the given one with what the content decided; it reads the same
-	// again.
+	// Source is the given one, completed by what the content decided.
 	Source
 	variables Vartype
-	// SHA256 is that of the file's bytes, in hexadecimal.
-	SHA256 string
+	SHA256    string // of the file's bytes, in hexadecimal
 }
 
 // Convention states in one line what the numbers of the file were taken for.
@@ -165,7 +163,7 @@ func (s Source) Read() (*Reading, error) {
 	return s.Parse(data)
 }
 
-// Parse is Read of data that has been read; File names it in errors.
+// Parse is Read for data that is already in memory. Errors name it as File.
 func (s Source) Parse(data []byte) (*Reading, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -178,16 +176,16 @@ func (s Source) Parse(data []byte) (*Reading, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.File, err)
 		}
-		found := s
-		found.Format = format
-		if err := found.Validate(); err != nil {
+		completed := s
+		completed.Format = format
+		if err := completed.Validate(); err != nil {
 			return nil, fmt.Errorf("%s: looks like format %s: %w", s.File, format, err)
 		}
 		if format == COO && (s.Vartype == "" || s.Sign == "") && !vartypeHeader.Match(data) {
 			return nil, fmt.Errorf("%s: lines of three numbers alone do not say what they mean; set vartype to spin or binary, "+
 				"and sign to energy (E = +Σ w s s, as in dimod) or coupling (E = −Σ w s s)", s.File)
 		}
-		s = found
+		s = completed
 	}
 	r := &Reading{Source: s}
 	var h *Hamiltonian
@@ -237,8 +235,8 @@ func detect(data []byte) (Format, error) {
 	return "", errors.New("holds nothing but comments")
 }
 
-// Numbers reports whether a text looks like one of the formats of lines: its first
-// line that is no comment is a header or holds numbers.
+// Numbers reports whether a text looks like one of the formats of lines: the first line
+// that is no comment is a header or consists of numbers.
 func Numbers(data []byte) bool {
 	format, err := detect(data)
 	if err != nil || format == QUBO {

@@ -44,10 +44,10 @@ func ReadStates(format string, states []byte, n int) ([]uint64, error) {
 	return packed, nil
 }
 
-const ones = 0x0101010101010101 // in every byte
+const onePerByte = 0x0101010101010101
 
-// packSigns packs a configuration of ±1 as int8, eight at a time. It returns the first
-// that is neither, −1 if all are.
+// packSigns packs a configuration of ±1 as int8, eight at a time. It returns the index of the
+// first value that is neither +1 nor −1, or −1.
 func packSigns(packed []uint64, signs []byte) int {
 	for w := range packed {
 		part := signs[64*w : min(64*w+64, len(signs))]
@@ -55,12 +55,12 @@ func packSigns(packed []uint64, signs []byte) int {
 		i := 0
 		for ; i+8 <= len(part); i += 8 {
 			x := binary.LittleEndian.Uint64(part[i:])
-			down := x >> 7 & ones // of each byte, 1 if negative
-			if x != ones|down*0xfe {
+			down := x >> 7 & onePerByte // in each byte, 1 if it is negative
+			if x != onePerByte|down*0xfe {
 				break
 			}
 			// The product has bit k of byte 7 from byte k.
-			word |= (down ^ ones) * 0x0102040810204080 >> 56 << i
+			word |= (down ^ onePerByte) * 0x0102040810204080 >> 56 << i
 		}
 		for ; i < len(part); i++ {
 			if part[i] != 1 && part[i] != 0xff {
@@ -73,14 +73,14 @@ func packSigns(packed []uint64, signs []byte) int {
 	return -1
 }
 
-// signs holds eight spins as ±1 in a byte each, by their bits.
-var signs = func() (all [256]uint64) {
-	for bits := range all {
+// byteSigns has for each byte of packed spins its eight spins as ±1, a byte each.
+var byteSigns = func() (signs [256]uint64) {
+	for bits := range signs {
 		for i := range 8 {
-			all[bits] |= uint64(byte(2*(bits>>i&1)-1)) << (8 * i)
+			signs[bits] |= uint64(byte(2*(bits>>i&1)-1)) << (8 * i)
 		}
 	}
-	return all
+	return signs
 }()
 
 // WriteSigns writes packed configurations of n spins to dst as int8, ±1 for each, eight at a time.
@@ -89,7 +89,7 @@ func WriteSigns(dst []byte, spins []uint64, n int) {
 		for w, word := range spins[:words] {
 			part := dst[64*w : min(64*w+64, n)]
 			for ; len(part) >= 8; part, word = part[8:], word>>8 {
-				binary.LittleEndian.PutUint64(part, signs[byte(word)])
+				binary.LittleEndian.PutUint64(part, byteSigns[byte(word)])
 			}
 			for i := range part {
 				part[i] = byte(2*(word>>i&1)) - 1
@@ -101,9 +101,9 @@ func WriteSigns(dst []byte, spins []uint64, n int) {
 // Packed are the sites.States of packed spins.
 type Packed struct {
 	Spins int
-	Shape []int  // of an array of a configuration's spins
-	Order string // which spin is which, as the end of a sentence
-	Even  bool   // whether flipping all spins leaves the energy as it is
+	Shape []int  // of the array of a configuration's spins
+	Order string // says which spin is which, as the end of a sentence
+	Even  bool   // flipping all spins leaves the energy as it is
 }
 
 // Words implements sites.States.
@@ -140,8 +140,8 @@ func (p Packed) Write(dst []byte, format string, batch []uint64) {
 	}
 }
 
-// Disperse implements sites.States: a third each have all spins up, all down, and each by
-// chance.
+// Disperse implements sites.States: in turns configurations have all spins up, all spins down,
+// and random spins.
 func (p Packed) Disperse(batch []uint64, from *rng.Counter, first uint64) {
 	words := p.Words()
 	for i := range len(batch) / words {
@@ -157,7 +157,8 @@ func (p Packed) Disperse(batch []uint64, from *rng.Counter, first uint64) {
 	}
 }
 
-// Stir implements sites.States: where the law is even it inverts configurations by chance.
+// Stir implements sites.States: if the energy is even it flips all spins of a configuration with
+// probability ½.
 func (p Packed) Stir(batch []uint64, c rng.Counter, first uint64) {
 	if !p.Even {
 		return
@@ -174,7 +175,7 @@ func (p Packed) Stir(batch []uint64, c rng.Counter, first uint64) {
 	}
 }
 
-// Randomize gives every spin a direction by chance.
+// Randomize draws every spin, up or down with probability ½, from block number block on.
 func Randomize(config []uint64, spins int, c *rng.Counter, block uint64) {
 	var draw [4]uint32
 	for k := range config {

@@ -20,7 +20,7 @@ import (
 //
 //	0 1 … c … 1 0 1 … c … 1 0, n times there and back.
 //
-// Their order holds for all samples and makes nothing correlated.
+// The order is the same for all samples, and leaves them independent.
 type Sweeper struct {
 	heat    *heatBath
 	colours [][]int32
@@ -37,7 +37,7 @@ func NewSweeper(g *Graph, beta float64) (*Sweeper, error) {
 	return s, nil
 }
 
-// order calls update for the colours of n sweeps.
+// order calls update for the colours of n sweeps, in order.
 func (s *Sweeper) order(n int, update func(colour int)) {
 	bitspin.SweepOrder(len(s.colours), n, update)
 }
@@ -51,18 +51,17 @@ func (s *Sweeper) updates(n int) (total uint64) {
 // Together returns Lanes.
 func (s *Sweeper) Together() int { return Lanes }
 
-// MaxSteps returns the number of sweeps that one stream has draws for, whichever
-// its samples.
+// MaxSteps returns the number of sweeps that a stream has draws for, for all of its samples.
 func (s *Sweeper) MaxSteps() int {
-	const most = 1 << 52 / (MaxSamples / Lanes) // spins that sweeps may redraw
-	once := s.updates(1)                        // less than 2·MaxSpins
-	more := max(1, s.updates(2)-once)           // nothing is coloured twice by one colour
-	return int(min(math.MaxInt32, 1+(most-once)/more))
+	const maxUpdates = 1 << 52 / (MaxSamples / Lanes)
+	first := s.updates(1)                  // less than 2·MaxSpins
+	perSweep := max(1, s.updates(2)-first) // 0 with a single colour
+	return int(min(math.MaxInt32, 1+(maxUpdates-first)/perSweep))
 }
 
-// Run implements Kernel, for samples below MaxSamples: it counts the spins that were redrawn
-// and those that ended flipped. firstSample+lo must be a multiple of Lanes. Draws belong to a
-// number of sweeps: two sweeps are not one and another one.
+// Run implements Kernel, for samples below MaxSamples. It counts the spins that were redrawn
+// and those that ended flipped. firstSample+lo must be a multiple of Lanes. Draws depend on the
+// number of sweeps, so a call with two is not two calls with one.
 func (s *Sweeper) Run(halted func() bool, dst, src []uint64, lo, hi int, sweeps int, c *rng.Counter, firstSample uint64, st *bitspin.Count) {
 	words := s.heat.graph.Words()
 	first := firstSample + uint64(lo)
@@ -76,14 +75,14 @@ func (s *Sweeper) Run(halted func() bool, dst, src []uint64, lo, hi int, sweeps 
 	dst, src = dst[lo*words:hi*words], src[lo*words:hi*words]
 	l := s.free.Get().(*lanes)
 	defer s.free.Put(l)
-	over := false
+	stopped := false
 	for len(src) > 0 {
 		n := min(Lanes*words, len(src))
 		bitspin.Columns(l.spins, src[:n], len(l.spins), 1)
 		s.heat.tabulate(l)
 		position := first / Lanes * updates
 		s.order(sweeps, func(colour int) {
-			if over = over || halted != nil && halted(); over {
+			if stopped = stopped || halted != nil && halted(); stopped {
 				return
 			}
 			s.heat.update(l, s.colours[colour], c, position)

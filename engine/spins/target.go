@@ -10,8 +10,8 @@ import (
 // bitspin, or a Sweeper of either. It does not allocate.
 type Kernel = sites.Kernel[uint64]
 
-// A Target is a law π(s) ∝ e^(−βE(s)) of spins, known by kernels that leave it as it is.
-// It is all that training needs.
+// A Target is a law π(s) ∝ e^(−βE(s)) of spins, given by transition kernels that leave it
+// invariant. Training needs no more.
 type Target interface {
 	// Spins returns n, the number of spins.
 	Spins() int
@@ -20,9 +20,9 @@ type Target interface {
 
 // Kernels are the transition kernels of a law of any sites.
 type Kernels[W uint64 | byte] interface {
-	// Kernel returns the transition kernel of a configuration, one step of it, in
-	// detailed balance with the law at the inverse temperature fraction·β. An error
-	// begins with the key of the configuration that it is about.
+	// Kernel returns a kernel whose steps are one step of the configured transition, in
+	// detailed balance with the law at inverse temperature fraction·β. An error begins with
+	// the key of the configuration that it is about.
 	Kernel(c *TransitionConfig, fraction float64) (sites.Kernel[W], error)
 }
 
@@ -32,11 +32,10 @@ type Boltzmann struct {
 	Beta float64
 }
 
-// Spins returns n, their number.
+// Spins implements Target.
 func (t Boltzmann) Spins() int { return t.N() }
 
-// Kernel implements Target, with flips of single spins, of all spins too, or
-// heat-bath sweeps.
+// Kernel implements Target: flips of single spins, also of all spins, or heat-bath sweeps.
 func (t Boltzmann) Kernel(c *TransitionConfig, fraction float64) (Kernel, error) {
 	switch beta := fraction * t.Beta; c.Proposal {
 	case "single":

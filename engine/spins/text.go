@@ -18,17 +18,17 @@ type term struct {
 	line int
 }
 
-// text is a file of lines under way.
+// text is a file of lines that is being read.
 type text struct {
 	*Reading
 	line   []byte
 	number int // of the line, from 1
 	terms  []term
 
-	spins      int // declared, −1 before
-	linear     int // declared, −1 for unknown: terms with i = j
-	pairs      int // declared, −1 for unknown: terms with i ≠ j
-	headerLine int
+	// A header declares the numbers of spins, of terms with i = j and of terms with i ≠ j. −1
+	// is for unknown.
+	spins, linear, pairs int
+	headerLine           int
 }
 
 func (t *text) fail(line int, format string, args ...any) error {
@@ -54,7 +54,7 @@ var vartypeHeader = regexp.MustCompile(`(?m)^[ \t\f]*#.*?vartype[:=][ \t]*([-_.a
 
 // read reads a line.
 func (t *text) read() error {
-	fields, at := bytes.Fields(t.line), t.number
+	fields := bytes.Fields(t.line)
 	comment := byte('#')
 	if t.Format == QUBO {
 		comment = 'c'
@@ -69,30 +69,30 @@ func (t *text) read() error {
 	case t.Format == Rudy && t.spins < 0:
 		return t.rudyHeader(fields)
 	case len(fields) != 3:
-		return t.fail(at, "%s where a line is \"i j w\", two numbers of spins and a weight", shorten(strconv.Quote(string(t.line))))
+		return t.fail(t.number, "%s where a line is \"i j w\", two numbers of spins and a weight", shorten(strconv.Quote(string(t.line))))
 	}
 	e, err := parseEdge(string(fields[0]), string(fields[1]), string(fields[2]))
 	if err != nil {
-		return t.fail(at, "%v", err)
+		return t.fail(t.number, "%v", err)
 	}
 	first := 0
 	if t.Format == Rudy {
 		first = 1
 		if e.I == e.J {
-			return t.fail(at, "spin %d is coupled to itself; an edge joins two spins", e.I)
+			return t.fail(t.number, "spin %d is coupled to itself; an edge joins two spins", e.I)
 		}
 	}
 	if t.spins >= 0 {
 		for _, i := range [2]int{e.I, e.J} {
 			if i < first || i >= first+t.spins {
-				return t.fail(at, "there is no spin %d; by line %d they are %d to %d", i, t.headerLine, first, first+t.spins-1)
+				return t.fail(t.number, "there is no spin %d; by line %d they are %d to %d", i, t.headerLine, first, first+t.spins-1)
 			}
 		}
 	}
 	if len(t.terms) == MaxEdges+MaxSpins {
-		return t.fail(at, "more than %d lines", MaxEdges+MaxSpins)
+		return t.fail(t.number, "more than %d lines", MaxEdges+MaxSpins)
 	}
-	t.terms = append(t.terms, term{e, at})
+	t.terms = append(t.terms, term{e, t.number})
 	return nil
 }
 
@@ -127,26 +127,26 @@ func (t *text) quboHeader(f [][]byte) error {
 	return t.declare(f[3], f[5], f[4])
 }
 
-// declare takes the numbers of a header.
+// declare reads the numbers of a header.
 func (t *text) declare(spins, pairs, linear []byte) (err error) {
 	t.headerLine = t.number
 	for _, n := range []struct {
-		to        *int
+		dst       *int
 		text      []byte
-		of        string
+		noun      string
 		low, high int
 	}{{&t.spins, spins, "spins", 1, MaxSpins}, {&t.pairs, pairs, "edges", 0, MaxEdges}, {&t.linear, linear, "linear terms", 0, MaxSpins}} {
 		if n.text == nil {
 			continue
 		}
-		if *n.to, err = strconv.Atoi(string(n.text)); err != nil || *n.to < n.low || *n.to > n.high {
-			return t.fail(t.number, "the number of %s, %s, is not between %d and %d", n.of, shorten(string(n.text)), n.low, n.high)
+		if *n.dst, err = strconv.Atoi(string(n.text)); err != nil || *n.dst < n.low || *n.dst > n.high {
+			return t.fail(t.number, "the number of %s, %s, is not between %d and %d", n.noun, shorten(string(n.text)), n.low, n.high)
 		}
 	}
 	return nil
 }
 
-// complete checks what only the end shows.
+// complete checks the file as a whole, and sets what its variables are.
 func (t *text) complete() error {
 	linear := 0
 	for _, e := range t.terms {
@@ -231,22 +231,22 @@ type quadratic struct {
 	scale, offset float64
 	binary        bool
 
-	names []int  // of the variables in the file, ascending
-	first int    // name of the first variable where none has a label
-	has   []bool // the variable has a linear term
-	h     *Hamiltonian
+	names     []int  // of the variables in the file, ascending
+	first     int    // without labels, the variables' names are first, first+1, …
+	hasLinear []bool // by variable
+	h         *Hamiltonian
 }
 
 func newQuadratic(names []int, v Vartype) *quadratic {
 	return &quadratic{
 		scale: 1, binary: v == VartypeBinary,
-		names: names, has: make([]bool, len(names)),
+		names: names, hasLinear: make([]bool, len(names)),
 		h: &Hamiltonian{Spins: len(names), Fields: make([]float64, len(names))},
 	}
 }
 
 func (q *quadratic) at(name int) (index int, ok bool) {
-	if i := name - q.names[0]; i >= 0 && i < len(q.names) && q.names[i] == name { // as where names are consecutive
+	if i := name - q.names[0]; i >= 0 && i < len(q.names) && q.names[i] == name { // names are often consecutive
 		return i, true
 	}
 	return slices.BinarySearch(q.names, name)
@@ -262,10 +262,10 @@ func (q *quadratic) pair(i, j int, w float64) {
 // linear adds w·u_i, unless i has a linear term.
 func (q *quadratic) linear(i int, w float64) bool {
 	a, _ := q.at(i)
-	if q.has[a] {
+	if q.hasLinear[a] {
 		return false
 	}
-	q.has[a] = true
+	q.hasLinear[a] = true
 	q.h.Fields[a] = w
 	return true
 }

@@ -30,7 +30,7 @@ type TransitionConfig struct {
 const Sweeping = "sweep"
 
 // ValidateFor reports the first value that cannot be used for the target, by its key in the
-// configuration. A stream has random numbers for so many steps of the target's kernel.
+// configuration. Steps are limited by the random numbers of a stream.
 func (c *TransitionConfig) ValidateFor(t Target) error {
 	kernel, err := t.Kernel(c, 1)
 	if err != nil {
@@ -42,8 +42,8 @@ func (c *TransitionConfig) ValidateFor(t Target) error {
 // AnnealLevels is the number of inverse temperatures on the way to the target's.
 const AnnealLevels = 32
 
-// Level returns the level of annealing, from 1 to AnnealLevels, of one of a
-// training's steps.
+// Level returns the level of annealing, from 1 to AnnealLevels, at a step of a training of so
+// many steps.
 func (c *TransitionConfig) Level(step uint32, steps int) int {
 	end := c.Anneal * float64(steps)
 	if float64(step) >= end {
@@ -52,7 +52,7 @@ func (c *TransitionConfig) Level(step uint32, steps int) int {
 	return 1 + int(float64(step)/end*(AnnealLevels-1))
 }
 
-// Fraction returns which fraction of the target's inverse temperature a level has.
+// Fraction returns the inverse temperature of a level, as a fraction of the target's.
 func (c *TransitionConfig) Fraction(level int) float64 {
 	return c.AnnealFrom + (1-c.AnnealFrom)*float64(level)/AnnealLevels
 }
@@ -63,11 +63,11 @@ type Transition[W uint64 | byte] struct {
 	config   *TransitionConfig
 	training *engine.Training
 	words    int
-	levels   []sites.Kernel[W] // by level of annealing, the target's last
+	levels   []sites.Kernel[W] // by level of annealing; the target's is the last
 	rows     int               // of a piece
 	workers  *pool.Pool
-	counts   []bitspin.Count // of proposals, by piece
-	count    bitspin.Count   // of all
+	counts   []bitspin.Count // proposals of the last call, by piece
+	count    bitspin.Count   // and of all pieces
 
 	next, states []W // of the call under way
 	kernel       sites.Kernel[W]
@@ -100,8 +100,8 @@ func NewTransition[W uint64 | byte](c *TransitionConfig, training *engine.Traini
 	return tr, nil
 }
 
-// Move sets next to what a step's transition makes of the batch s. It implements
-// engine.Transition, without an error.
+// Move draws next from s by the transition at a step. It implements engine.Transition, and
+// returns no error.
 func (t *Transition[W]) Move(next, s []W, step uint32) error {
 	if len(t.counts) == 0 {
 		return nil
