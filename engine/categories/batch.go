@@ -16,7 +16,7 @@ func (m *Model) NewBatch(samples, scored int, seed uint64, workers *pool.Pool) (
 		return nil, err
 	}
 	b, r := &hierarchy.Batch[byte]{Batch: batch}, m.newRoom(batch.Blocks(), true, workers)
-	b.In(r, m.Words(), maxBlocks, func(lo, hi int) []pool.Span {
+	b.Init(r, m.Words(), maxBlocks, func(lo, hi int) []pool.Span {
 		n := m.Sites() * block
 		return append(r.Spans(lo, hi, maxBlocks), pool.SpanOf(r.state[lo*n:hi*n], maxBlocks*n))
 	})

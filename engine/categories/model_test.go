@@ -187,8 +187,8 @@ func TestSystem(t *testing.T) {
 			require.Equal(t, same, params)
 			params = wild(m)
 			b := s.Generator.(*hierarchy.Batch[byte])
-			n, l := m.Sites(), b.Room.(*room)
-			require.Equal(t, int(256*(1-partners))/block, b.Scored)
+			n, l := m.Sites(), b.Workspace.(*room)
+			require.Equal(t, int(256*(1-partners))/block, b.ScoredBlocks)
 			for _, step := range []uint32{1, 4, 5, 10} {
 				_, err := s.Loss(params, step)
 				require.NoError(t, err)
@@ -201,15 +201,15 @@ func TestSystem(t *testing.T) {
 				if step < 5 {
 					continue
 				}
-				r, next := make([]float64, b.Samples*block), make([]float64, b.Scored*block)
+				r, next := make([]float64, b.SampleBlocks*block), make([]float64, b.ScoredBlocks*block)
 				b.R(r, next)
 				batch, want := make([]byte, len(next)*n), make([]float64, len(next))
-				for k := range b.Scored {
-					rows(batch[k*block*n:][:block*n], l.block(b.Samples+k), n, 0)
+				for k := range b.ScoredBlocks {
+					rows(batch[k*block*n:][:block*n], l.block(b.SampleBlocks+k), n, 0)
 				}
 				s.Weigher(params)(want, batch)
 				require.InDeltaSlice(t, want, next, 1e-4, name)
-				for k := range b.Samples {
+				for k := range b.SampleBlocks {
 					require.Equal(t, l.Rs[k][:], r[k*block:][:block])
 				}
 			}

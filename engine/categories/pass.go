@@ -15,7 +15,7 @@ import (
 // once for all of them.
 const maxBlocks = 4
 
-// A room holds blocks of samples. It implements sites.Room.
+// A room holds blocks of samples. It implements sites.Workspace.
 type room struct {
 	hierarchy.Record // its Bits are [blocks][planes][sites + 1]
 	model            *Model
@@ -46,7 +46,7 @@ func (r *room) Write(configs []byte, k, from int) {
 	rows(configs, r.block(k), r.model.Sites(), from)
 }
 
-// Kernel implements spins.Kernels. The kernel takes the inverse temperature of the room while it runs.
+// Kernel implements spins.Kernels. The kernel takes the inverse temperature of the workspace while it runs.
 func (r *room) Kernel(c *spins.TransitionConfig, _ float64) (sites.Kernel[byte], error) {
 	return r.law.moves(c)
 }
@@ -125,7 +125,7 @@ func (r *room) pass(lo, hi int, random []hierarchy.Words) {
 	}
 }
 
-var _ sites.Room[byte] = (*room)(nil)
+var _ sites.Workspace[byte] = (*room)(nil)
 
 // choose draws the states of a site of block k from the softmax of its logits, unless words is
 // nil: then it keeps the states that are there. ln p of a state is what it adds to logq, less the

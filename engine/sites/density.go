@@ -23,8 +23,8 @@ type Density[W uint64 | byte] struct {
 	Workers *pool.Pool
 
 	kept struct {
-		params []float32
-		blocks *Sampler[W] // with tables for these parameters
+		params  []float32
+		sampler *Sampler[W] // with tables for these parameters
 	}
 }
 
@@ -32,11 +32,11 @@ type Density[W uint64 | byte] struct {
 // it.
 func (d *Density[W]) sampler(params []float32) *Sampler[W] {
 	kept := &d.kept
-	if kept.blocks == nil || !slices.Equal(kept.params, params) {
-		kept.blocks = nil // free its room before another is made
-		kept.params, kept.blocks = slices.Clone(params), d.Net.NewSampler(params, d.Workers)
+	if kept.sampler == nil || !slices.Equal(kept.params, params) {
+		kept.sampler = nil // free its workspace before another is made
+		kept.params, kept.sampler = slices.Clone(params), d.Net.NewSampler(params, d.Workers)
 	}
-	return kept.blocks
+	return kept.sampler
 }
 
 // NumParams implements engine.System.

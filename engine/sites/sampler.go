@@ -3,20 +3,16 @@ package sites
 import (
 	"fmt"
 
-	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// block is the number of samples that are drawn together.
-const block = asm.BitSamples
-
 // A Sampler gives all threads blocks of samples to draw or to score.
 type Sampler[W uint64 | byte] struct {
-	room        Room[W]
+	workspace   Workspace[W]
 	words       int // of a configuration
-	maxBlocks   int // of the room
+	maxBlocks   int // of the workspace
 	pieceBlocks int
 	workers     *pool.Pool
 
@@ -30,51 +26,27 @@ type Sampler[W uint64 | byte] struct {
 	draw, score func(piece int)
 }
 
-// A Room holds blocks of samples. It draws them, weighs them, and converts them to and from
-// configurations.
-type Room[W uint64 | byte] interface {
-	// Set sets the parameters of the generator.
-	Set(params []float32)
-	// SetBeta sets the inverse temperature of the target.
-	SetBeta(beta float64)
-	// Draw draws the learned sites of blocks lo … hi−1, which have the numbers first, first+1, …
-	// in the stream, and computes R and LogQ.
-	Draw(lo, hi int, stream *rng.Counter, first uint64)
-	// Score computes R and LogQ of the samples in blocks lo … hi−1.
-	Score(lo, hi int)
-	// R returns R = ln q(s) + βE(s) of the samples in block k.
-	R(k int) *[block]float64
-	// LogQ returns ln q of the learned sites of the samples in block k.
-	LogQ(k int) *[block]float64
-	// Complete draws the exact sites of block k, whose number in the stream is given.
-	Complete(k int, stream *rng.Counter, number uint64)
-	// Read stores configurations in block k.
-	Read(k int, configs []W)
-	// Write stores samples from, from+1, … of block k in configs.
-	Write(configs []W, k, from int)
-}
-
-// NewSampler returns a Sampler of configurations of the given number of words, in a room with
+// NewSampler returns a Sampler of configurations of the given number of words, in a workspace with
 // maxBlocks blocks. A thread draws or scores pieceBlocks of them at a time.
-func NewSampler[W uint64 | byte](words, maxBlocks, pieceBlocks int, room Room[W], workers *pool.Pool) *Sampler[W] {
-	s := &Sampler[W]{room: room, words: words, maxBlocks: maxBlocks, pieceBlocks: pieceBlocks, workers: workers}
+func NewSampler[W uint64 | byte](words, maxBlocks, pieceBlocks int, w Workspace[W], workers *pool.Pool) *Sampler[W] {
+	s := &Sampler[W]{workspace: w, words: words, maxBlocks: maxBlocks, pieceBlocks: pieceBlocks, workers: workers}
 	bounds := func(piece int) (lo, hi int) { return piece * pieceBlocks, min((piece+1)*pieceBlocks, s.blocks) }
 	s.draw = func(piece int) {
 		lo, hi := bounds(piece)
-		room.Draw(lo, hi, &s.stream, s.first+uint64(lo))
+		w.Draw(lo, hi, &s.stream, s.first+uint64(lo))
 		for k := lo; k < hi; k++ {
 			if configs, from := s.copyR(k); configs != nil {
-				room.Complete(k, &s.stream, s.first+uint64(k))
-				room.Write(configs, k, from)
+				w.Complete(k, &s.stream, s.first+uint64(k))
+				w.Write(configs, k, from)
 			}
 		}
 	}
 	s.score = func(piece int) {
 		lo, hi := bounds(piece)
 		for k := lo; k < hi; k++ {
-			room.Read(k, s.batch[k*block*words:min((k+1)*block*words, len(s.batch))])
+			w.Read(k, s.batch[k*block*words:min((k+1)*block*words, len(s.batch))])
 		}
-		room.Score(lo, hi)
+		w.Score(lo, hi)
 		for k := lo; k < hi; k++ {
 			s.copyR(k)
 		}
@@ -114,7 +86,7 @@ func (s *Sampler[W]) checkLengths(batch []W, r []float64) {
 	}
 }
 
-// share runs body for samples first, first+1, …, as many blocks at a time as the room has.
+// share runs body for samples first, first+1, …, as many blocks at a time as the workspace has.
 func (s *Sampler[W]) share(body func(piece int), batch []W, r []float64, first uint64) {
 	for len(r) > 0 {
 		s.skip, s.first = int(first%block), first/block
@@ -135,7 +107,7 @@ func (s *Sampler[W]) share(body func(piece int), batch []W, r []float64, first u
 func (s *Sampler[W]) copyR(k int) (configs []W, from int) {
 	lo, hi := k*block-s.skip, min((k+1)*block-s.skip, len(s.r))
 	from = max(0, -lo)
-	copy(s.r[lo+from:hi], s.room.R(k)[from:])
+	copy(s.r[lo+from:hi], s.workspace.R(k)[from:])
 	if s.batch != nil {
 		configs = s.batch[(lo+from)*s.words : hi*s.words]
 	}

@@ -549,10 +549,10 @@ func TestLadder(t *testing.T) {
 	})
 }
 
-// A hall is a Room of samples whose R is their number, and whose two words are ten times that and
+// A hall is a Workspace of samples whose R is their number, and whose two words are ten times that and
 // the seed, and one more. R of given configurations is the sum of their words.
 type hall struct {
-	Room[uint64]
+	Workspace[uint64]
 	most, together int
 	number         []uint64
 	given          [][]uint64

@@ -12,7 +12,7 @@ import (
 // Draw draws the learned sites of the batch, at the step's temperature, and all sites of its
 // first samples, which it copies to s.
 func (b *Batch[W]) Draw(s []W, θ []float32, step uint32) {
-	b.Room.SetBeta(b.beta(step))
+	b.Workspace.SetBeta(b.beta(step))
 	b.Generate(θ, step)
 	b.Complete(s)
 }
@@ -22,12 +22,12 @@ func (b *Batch[W]) Weigh(r, rNext []float64, _, next []W) {
 	if len(next) > 0 {
 		b.ScoreAll(next)
 	}
-	b.R(r, rNext[:b.Scored*block])
+	b.R(r, rNext[:b.ScoredBlocks*block])
 }
 
 // Score sets grad to Σ c ∇ln q over the states that Weigh has weighed.
 func (b *Batch[W]) Score(grad, _ []float32, c, cNext []float64) {
-	b.Backward(grad, c, cNext[:b.Scored*block])
+	b.Backward(grad, c, cNext[:b.ScoredBlocks*block])
 }
 
 // Steps are the training steps of a generator with a density, for systems to embed. The loss is
@@ -51,16 +51,16 @@ type Architecture[W uint64 | byte] interface {
 
 // NewSteps returns the steps of a training of a model at inverse temperature beta, which rises to
 // it as the configuration of the moves says. kernels returns the kernels of the model's law. They
-// may use the batch's room, whose inverse temperature is fraction·β when a kernel runs.
+// may use the batch's workspace, whose inverse temperature is fraction·β when a kernel runs.
 func NewSteps[W uint64 | byte](m Architecture[W], beta float64, t *engine.Training, loss engine.Balancing, c *spins.TransitionConfig,
-	kernels func(in sites.Room[W]) spins.Kernels[W], workers *pool.Pool) (s Steps[W], err error) {
+	kernels func(in sites.Workspace[W]) spins.Kernels[W], workers *pool.Pool) (s Steps[W], err error) {
 	balance := engine.NewBalance(loss, t.Batch, t.Batch, block)
 	moved, words := balance.NumMoving(), m.Words()
 	batch, err := m.NewBatch(t.Batch, moved, t.Seed, workers)
 	if err != nil {
 		return s, fmt.Errorf("training.%w", err)
 	}
-	transition, err := spins.NewTransition(c, t, moved, kernels(batch.Room), words, workers)
+	transition, err := spins.NewTransition(c, t, moved, kernels(batch.Workspace), words, workers)
 	if err != nil {
 		return s, err
 	}
@@ -75,13 +75,13 @@ func NewSteps[W uint64 | byte](m Architecture[W], beta float64, t *engine.Traini
 // computes ln q of the learned sites of a configuration.
 func (s *Steps[W]) Fixed(logq func(params []float64, config []W) float64) func(params []float64) float64 {
 	b, words := s.batch, s.Net.Words()
-	configs := make([]W, b.Samples*block*words)
+	configs := make([]W, b.SampleBlocks*block*words)
 	b.Complete(configs)
 	configs = append(configs, s.Next...)
 	var energies []float64 // R − ln q of the learned sites, which does not depend on θ
 	for k := range b.Blocks() {
-		for i, x := range b.Room.R(k) {
-			energies = append(energies, x-b.Room.LogQ(k)[i])
+		for i, x := range b.Workspace.R(k) {
+			energies = append(energies, x-b.Workspace.LogQ(k)[i])
 		}
 	}
 	return func(params []float64) float64 {
@@ -89,6 +89,6 @@ func (s *Steps[W]) Fixed(logq func(params []float64, config []W) float64) func(p
 		for i, e := range energies {
 			r[i] = e + logq(params, configs[i*words:][:words])
 		}
-		return s.LossOf(r[:b.Samples*block], r[b.Samples*block:])
+		return s.LossOf(r[:b.SampleBlocks*block], r[b.SampleBlocks*block:])
 	}
 }

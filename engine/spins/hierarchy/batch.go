@@ -29,8 +29,8 @@ func (m *Model) NewBatch(samples, scored int, seed uint64, workers *pool.Pool) (
 	}
 	blocks := batch.Blocks()
 	passBlocks := min(max(1, blocks/8), maxPassBlocks) // eight pieces at least
-	b, r := &Batch[uint64]{Batch: batch}, m.newRoom(blocks, true, workers)
-	b.In(r, m.Words(), passBlocks, func(lo, hi int) []pool.Span { return r.Spans(lo, hi, passBlocks) })
+	b, r := &Batch[uint64]{Batch: batch}, m.newWorkspace(blocks, true, workers)
+	b.Init(r, m.Words(), passBlocks, func(lo, hi int) []pool.Span { return r.Spans(lo, hi, passBlocks) })
 	b.Gradient = r.NewGradient(func(u *Unit, net *Net, blocks int) int {
 		return (blocks*len(u.Sites) + foldCost) * (net.padded*net.lanes + otherCost)
 	}, workers)

@@ -225,7 +225,7 @@ func TestScored(t *testing.T) {
 		for i := range configs {
 			configs[i] = r.Uint64() & (1<<m.Spins() - 1)
 		}
-		b.Room.Set(params)
+		b.Workspace.SetParams(params)
 		b.ScoreAll(configs)
 		got, want := make([]float64, 128), make([]float64, 128)
 		b.R(make([]float64, 64), got)

@@ -13,9 +13,9 @@ import (
 // memory once for all of them.
 const maxPassBlocks = 4
 
-// A room holds blocks of samples. The bits of a block are a word for each spin, and a zero. It
-// implements sites.Room.
-type room struct {
+// A workspace holds blocks of samples. The bits of a block are a word for each spin, and a zero. It
+// implements sites.Workspace.
+type workspace struct {
 	Record
 	model      *Model
 	exact      exact // with its own tables, which depend on β
@@ -23,26 +23,26 @@ type room struct {
 	wholeBlock []uint64 // buffer of Write
 }
 
-func (m *Model) newRoom(blocks int, residual bool, workers *pool.Pool) *room {
-	r := &room{Record: m.NewRecord(blocks, m.Spins()+1, 1, residual, workers), model: m, exact: m.exact.copy(), beta: m.target.Beta}
+func (m *Model) newWorkspace(blocks int, residual bool, workers *pool.Pool) *workspace {
+	r := &workspace{Record: m.NewRecord(blocks, m.Spins()+1, 1, residual, workers), model: m, exact: m.exact.copy(), beta: m.target.Beta}
 	r.exact.tabulate(r.beta)
 	return r
 }
 
-func (r *room) SetBeta(beta float64) {
+func (r *workspace) SetBeta(beta float64) {
 	if beta != r.beta {
 		r.beta = beta
 		r.exact.tabulate(beta)
 	}
 }
 
-func (r *room) block(k int) []uint64      { return r.Bits[k*r.Size:][:r.Size] }
-func (r *room) Score(lo, hi int)          { r.pass(lo, hi, nil) }
-func (r *room) Read(k int, from []uint64) { bitspin.Columns(r.block(k), from, r.model.Spins(), 1) }
+func (r *workspace) block(k int) []uint64      { return r.Bits[k*r.Size:][:r.Size] }
+func (r *workspace) Score(lo, hi int)          { r.pass(lo, hi, nil) }
+func (r *workspace) Read(k int, from []uint64) { bitspin.Columns(r.block(k), from, r.model.Spins(), 1) }
 
-// Draw implements sites.Room. With n spins a block, number k has the random words of spins
+// Draw implements sites.Workspace. With n spins a block, number k has the random words of spins
 // k·n … k·n+n−1 of the stream, those of learned spins first.
-func (r *room) Draw(lo, hi int, stream *asm.Counter, first uint64) {
+func (r *workspace) Draw(lo, hi int, stream *asm.Counter, first uint64) {
 	clear(r.Bits[lo*r.Size : hi*r.Size])
 	var random [maxPassBlocks]Words
 	for k := range hi - lo {
@@ -54,7 +54,7 @@ func (r *room) Draw(lo, hi int, stream *asm.Counter, first uint64) {
 // pass sets ln q, R and the residuals of blocks lo … hi−1, at most maxPassBlocks. It draws their
 // learned spins by the random words of each block or, if random is nil, scores those that are
 // there.
-func (r *room) pass(lo, hi int, random []Words) {
+func (r *workspace) pass(lo, hi int, random []Words) {
 	m := r.model
 	clear(r.LogQs[lo:hi])
 	var buffer [maxPassBlocks][block]float32
@@ -84,14 +84,14 @@ func (r *room) pass(lo, hi int, random []Words) {
 	}
 }
 
-func (r *room) Complete(k int, stream *asm.Counter, number uint64) {
+func (r *workspace) Complete(k int, stream *asm.Counter, number uint64) {
 	m := r.model
 	var random Words
 	random.Start(stream, number*uint64(m.Spins())+uint64(m.learned), m.Spins()-m.learned)
 	r.exact.complete(r.block(k), &random)
 }
 
-func (r *room) Write(dst []uint64, k, from int) {
+func (r *workspace) Write(dst []uint64, k, from int) {
 	columns := r.block(k)[:r.model.Spins()]
 	if from == 0 {
 		bitspin.Rows(dst, dst, columns, len(columns), 1)
@@ -103,4 +103,4 @@ func (r *room) Write(dst []uint64, k, from int) {
 	copy(dst, r.wholeBlock[from*words:])
 }
 
-var _ sites.Room[uint64] = (*room)(nil)
+var _ sites.Workspace[uint64] = (*workspace)(nil)

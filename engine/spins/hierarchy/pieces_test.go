@@ -18,7 +18,7 @@ func TestPieces(t *testing.T) {
 	for blocks, together := range map[int]int{1: 1, 15: 1, 16: 2, 24: 3, 31: 3, 32: 4, 40: 4} {
 		b, err := m.NewBatch(64*(blocks-blocks/3), 64*(blocks/3), 1, workers)
 		require.NoError(t, err)
-		require.Equal(t, together, b.Together)
+		require.Equal(t, together, b.PieceBlocks)
 		g, at, cost, partial, hist := b.Gradient, 0, 0, 0, 0
 		for i := range m.Units {
 			u := &m.Units[i]

@@ -3,7 +3,7 @@ package hierarchy
 import "github.com/revgen/revgen/internal/pool"
 
 // A Record holds the bits of blocks of samples, as nets read them, and what a pass over the sites
-// computes. Rooms of spins and of sites of several states embed it.
+// computes. The workspaces of spins and of sites of several states embed it.
 type Record struct {
 	Weights   *Kernels
 	Size      int              // words of a block's bits
@@ -27,13 +27,13 @@ func (p *Plan) NewRecord(blocks, size, states int, residual bool, workers *pool.
 	return r
 }
 
-// Set implements sites.Room.
-func (r *Record) Set(params []float32) { r.Weights.Set(params) }
+// SetParams implements sites.Workspace.
+func (r *Record) SetParams(params []float32) { r.Weights.Set(params) }
 
-// R implements sites.Room.
+// R implements sites.Workspace.
 func (r *Record) R(k int) *[block]float64 { return &r.Rs[k] }
 
-// LogQ implements sites.Room.
+// LogQ implements sites.Workspace.
 func (r *Record) LogQ(k int) *[block]float64 { return &r.LogQs[k] }
 
 // Spans returns the memory that a pass over blocks lo … hi−1 writes, in pieces of passBlocks blocks.

@@ -12,7 +12,7 @@ const samplerBlocks = 64
 // copy. It also computes R of given configurations.
 func (m *Model) NewSampler(params []float32, workers *pool.Pool) *sites.Sampler[uint64] {
 	checkLength("parameters", len(params), m.params)
-	r := m.newRoom(samplerBlocks, false, workers)
+	r := m.newWorkspace(samplerBlocks, false, workers)
 	r.Weights.Tabulate()
 	r.Weights.Set(params)
 	return sites.NewSampler(m.Words(), samplerBlocks, maxPassBlocks, r, workers)

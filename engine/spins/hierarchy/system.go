@@ -52,7 +52,7 @@ func (c *Config) Build(t spins.Target, e *spins.Ensemble, workers *pool.Pool) (e
 
 // system returns the system of a model, with the transition of the target.
 func (c *Config) system(m *Model, t spins.Target, workers *pool.Pool) (*System, error) {
-	steps, err := NewSteps(m, m.target.Beta, c.Training, c.Loss, c.Transition, func(sites.Room[uint64]) spins.Kernels[uint64] { return t }, workers)
+	steps, err := NewSteps(m, m.target.Beta, c.Training, c.Loss, c.Transition, func(sites.Workspace[uint64]) spins.Kernels[uint64] { return t }, workers)
 	return &System{steps, m}, err
 }
 
