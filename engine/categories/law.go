@@ -249,7 +249,7 @@ func (l *law) addLogWeights(dst *[block]float64, scale float64, state []byte) {
 
 // complete draws the exact sites: first the centres that have leaves, the leaves summed out, and then
 // the other sites given all their neighbours.
-func (l *law) complete(state []byte, random *hierarchy.Words) {
+func (l *law) complete(state []byte, random *hierarchy.RandomWords) {
 	for k := range l.stars {
 		if s := &l.stars[k]; s.leaves != nil {
 			l.draw(s, state, random.Next())

@@ -116,7 +116,7 @@ func TestLaw(t *testing.T) {
 
 			// Centres are drawn with their leaves summed out, and then the leaves.
 			stream := rng.Stream(7, rng.SampleHead, 2)
-			var w, again hierarchy.Words
+			var w, again hierarchy.RandomWords
 			w.Start(&stream, 16, math.MaxInt)
 			again.Start(&stream, 16, math.MaxInt)
 			moved := slices.Clone(state)
@@ -232,7 +232,7 @@ func TestMetropolis(t *testing.T) {
 		stream := rng.Stream(5, rng.ChainTransition, 1)
 		var count, accepted engine.Count
 		m.run(state, first, steps, &stream, number, &count)
-		var w hierarchy.Words
+		var w hierarchy.RandomWords
 		w.Start(&stream, (number*(1<<24-1)+first)*4, math.MaxInt)
 		x := make([]byte, n)
 		for range steps {

@@ -103,7 +103,7 @@ func (m *Moves) MaxSteps() int {
 
 // run takes steps first, first+1, … with block number k of a stream, and counts proposals.
 func (m *Moves) run(state []byte, first, steps int, stream *rng.Counter, k uint64, count *engine.Count) {
-	var w hierarchy.Words
+	var w hierarchy.RandomWords
 	w.Start(stream, (k*uint64(m.MaxSteps())+uint64(first))*uint64(m.words), math.MaxInt)
 	for range steps {
 		if m.sweep {

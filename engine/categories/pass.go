@@ -56,12 +56,12 @@ func (r *room) Kernel(c *spins.TransitionConfig, _ float64) (sites.Kernel[byte],
 const spareWords = 8
 
 // startWords prepares the random words of block number k of a stream, from word first on.
-func (m *Model) startWords(w *hierarchy.Words, stream *rng.Counter, k uint64, first int) {
+func (m *Model) startWords(w *hierarchy.RandomWords, stream *rng.Counter, k uint64, first int) {
 	w.Start(stream, k*uint64(m.Sites()+spareWords)+uint64(first), math.MaxInt)
 }
 
 func (r *room) Draw(lo, hi int, stream *rng.Counter, first uint64) {
-	var random [maxBlocks]hierarchy.Words
+	var random [maxBlocks]hierarchy.RandomWords
 	for k := range hi - lo {
 		r.model.startWords(&random[k], stream, first+uint64(k), 0)
 	}
@@ -70,14 +70,14 @@ func (r *room) Draw(lo, hi int, stream *rng.Counter, first uint64) {
 
 // Complete draws the exact sites after the learned ones.
 func (r *room) Complete(k int, stream *rng.Counter, number uint64) {
-	var random hierarchy.Words
+	var random hierarchy.RandomWords
 	r.model.startWords(&random, stream, number, (r.model.Learned()+spareWords-1)/spareWords*spareWords)
 	r.law.complete(r.block(k), &random)
 }
 
 // pass draws the learned sites of at most maxBlocks blocks, each with its random words. If random is
 // nil, it keeps the states that are there. It sets bits, ln q, R and residual.
-func (r *room) pass(lo, hi int, random []hierarchy.Words) {
+func (r *room) pass(lo, hi int, random []hierarchy.RandomWords) {
 	m := r.model
 	n, q, size := m.Sites(), r.States, r.Size
 	clear(r.LogQs[lo:hi])

@@ -268,7 +268,7 @@ func (x *exact) logWeights(dst *[block]float64, scale, beta float64, state []uin
 }
 
 // complete draws the exact spins.
-func (x *exact) complete(state []uint64, w *Words) {
+func (x *exact) complete(state []uint64, w *RandomWords) {
 	for k := range x.drawOrder {
 		s := &x.drawOrder[k]
 		state[s.centre] = asm.BitDraw(x.tables[s.table].thresholds, state, s.around, w.Next())

@@ -273,7 +273,7 @@ func TestInitialize(t *testing.T) {
 func TestWords(t *testing.T) {
 	stream := rng.Stream(3, rng.SampleHead, 1)
 	for _, n := range []int{1, 7, 8, 9, 16, 21, math.MaxInt} {
-		var w Words
+		var w RandomWords
 		w.Start(&stream, 5, n)
 		for k := range uint64(min(n, 30)) {
 			want := make([]uint32, block)

@@ -44,7 +44,7 @@ func (r *workspace) Read(k int, from []uint64) { bitspin.Columns(r.block(k), fro
 // k·n … k·n+n−1 of the stream, those of learned spins first.
 func (r *workspace) Draw(lo, hi int, stream *asm.Counter, first uint64) {
 	clear(r.Bits[lo*r.Size : hi*r.Size])
-	var random [maxPassBlocks]Words
+	var random [maxPassBlocks]RandomWords
 	for k := range hi - lo {
 		random[k].Start(stream, (first+uint64(k))*uint64(r.model.Spins()), r.model.learned)
 	}
@@ -54,7 +54,7 @@ func (r *workspace) Draw(lo, hi int, stream *asm.Counter, first uint64) {
 // pass sets ln q, R and the residuals of blocks lo … hi−1, at most maxPassBlocks. It draws their
 // learned spins by the random words of each block or, if random is nil, scores those that are
 // there.
-func (r *workspace) pass(lo, hi int, random []Words) {
+func (r *workspace) pass(lo, hi int, random []RandomWords) {
 	m := r.model
 	clear(r.LogQs[lo:hi])
 	var buffer [maxPassBlocks][block]float32
@@ -86,7 +86,7 @@ func (r *workspace) pass(lo, hi int, random []Words) {
 
 func (r *workspace) Complete(k int, stream *asm.Counter, number uint64) {
 	m := r.model
-	var random Words
+	var random RandomWords
 	random.Start(stream, number*uint64(m.Spins())+uint64(m.learned), m.Spins()-m.learned)
 	r.exact.complete(r.block(k), &random)
 }

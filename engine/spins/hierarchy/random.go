@@ -4,9 +4,9 @@ import "github.com/revgen/revgen/asm"
 
 const bufferedSpins = 8
 
-// Words hands out the random words of one spin after another, a word for each sample of a
+// RandomWords hands out the random words of one spin after another, a word for each sample of a
 // block. Spin i of a stream has its Philox blocks 16i to 16i+15.
-type Words struct {
+type RandomWords struct {
 	stream *asm.Counter
 	at     int // the next spin in the buffer, which is full to its end
 	left   int // spins that are still to be drawn
@@ -15,12 +15,12 @@ type Words struct {
 }
 
 // Start prepares the words of n spins from the given one on.
-func (w *Words) Start(stream *asm.Counter, spin uint64, n int) {
+func (w *RandomWords) Start(stream *asm.Counter, spin uint64, n int) {
 	w.stream, w.spin, w.at, w.left = stream, spin, bufferedSpins, n
 }
 
 // Next returns the words of the next spin.
-func (w *Words) Next() *[block]uint32 {
+func (w *RandomWords) Next() *[block]uint32 {
 	if w.at == bufferedSpins {
 		n := min(bufferedSpins, w.left)
 		w.at = bufferedSpins - n
