@@ -25,7 +25,7 @@ func (c *Config) hierarchy() *hierarchy.Config {
 	}
 	return &hierarchy.Config{
 		Training: &c.Training, Transition: &c.Transition, Loss: c.Loss.Balancing, Params: params,
-		Words: "a hierarchy of spins, from coarse to fine",
+		Description: "a hierarchy of spins, from coarse to fine",
 		Check: func() error {
 			if err := conf.First(
 				conf.Between("generator.neighbours", g.Neighbours, hierarchy.LeastNeighbours, hierarchy.MostNeighbours),

@@ -94,7 +94,7 @@ func (r *room) pass(lo, hi int, random []hierarchy.RandomWords) {
 		states := m.states(u)
 		for s, site := range u.Sites {
 			for c := range states {
-				r.Weights.Of(u.NetOf(c)).Logits(logits[c][:blocks], r.Bits[lo*size:hi*size], u.InputsOf(c, s))
+				r.Weights.At(u.NetOf(c)).Logits(logits[c][:blocks], r.Bits[lo*size:hi*size], u.InputsOf(c, s))
 			}
 			for k := range blocks {
 				x := (*[block]byte)(r.state[((lo+k)*n+int(site))*block:])

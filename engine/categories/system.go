@@ -41,7 +41,7 @@ func (s *System) Model() *Model { return s.net }
 
 // Surrogate implements engine.Differentiable. It returns the loss of the batch, whose s′ are held fixed.
 func (s *System) Surrogate() func(params []float64) float64 {
-	return s.Fixed(s.net.learned64)
+	return s.FixedLoss(s.net.learned64)
 }
 
 // learned64 returns ln q of the learned sites of a configuration by the definition of a unit, in

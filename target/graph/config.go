@@ -156,8 +156,8 @@ func (c *Config) kind() spins.Kind {
 	g := &c.Generator
 	return &hierarchy.Config{
 		Training: &c.Training, Transition: &c.Transition, Loss: c.Loss.Balancing,
-		Params: float64(c.Target.Spins) * float64(g.Units*(g.Neighbours+2)+1),
-		Words:  "a hierarchy of spins",
+		Params:      float64(c.Target.Spins) * float64(g.Units*(g.Neighbours+2)+1),
+		Description: "a hierarchy of spins",
 		Check: func() error {
 			return conf.First(
 				conf.Between("generator.neighbours", g.Neighbours, 1, hierarchy.MostInputs),

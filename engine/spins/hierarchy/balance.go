@@ -71,9 +71,9 @@ func NewSteps[W uint64 | byte](m Architecture[W], beta float64, t *engine.Traini
 	}, nil
 }
 
-// Fixed returns the balance loss as a function of θ, with the batch and its s′ held fixed. logq
+// FixedLoss returns the balance loss as a function of θ, with the batch and its s′ held fixed. logq
 // computes ln q of the learned sites of a configuration.
-func (s *Steps[W]) Fixed(logq func(params []float64, config []W) float64) func(params []float64) float64 {
+func (s *Steps[W]) FixedLoss(logq func(params []float64, config []W) float64) func(params []float64) float64 {
 	b, words := s.batch, s.Net.Words()
 	configs := make([]W, b.SampleBlocks*block*words)
 	b.Complete(configs)

@@ -80,7 +80,7 @@ func (g *Gradient) Backward(grad []float32, coefficients ...[]float64) {
 
 func (g *Gradient) piece(i int) {
 	p, r := &g.pieces[i], g.record
-	u, kernel := r.plan.Owner(p.net), r.Weights.Of(p.net)
+	u, kernel := r.plan.Owner(p.net), r.Weights.At(p.net)
 	net := kernel.net
 	first, end := p.net-u.Kernel, p.net-u.Kernel+1 // states whose logits the net computes
 	if len(u.Nets) == 1 {

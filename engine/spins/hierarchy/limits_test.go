@@ -310,7 +310,7 @@ func TestSystems(t *testing.T) {
 	c := func() *Config {
 		return &Config{
 			Training: &engine.Training{Batch: 128, Methods: search.ByGradient()}, Transition: &spins.TransitionConfig{Proposal: spins.Sweeping, Steps: 2},
-			Loss: engine.Balancing{Partners: 0.5}, Check: func() error { return nil }, Params: 1000, Words: "a net",
+			Loss: engine.Balancing{Partners: 0.5}, Check: func() error { return nil }, Params: 1000, Description: "a net",
 			Network: func(*pool.Pool) (*Model, error) {
 				return NewSquare(Square{Side: 4, J: 1, Beta: 0.4, Neighbours: 4, Hidden: 1})
 			},

@@ -422,22 +422,22 @@ func TestValues(t *testing.T) {
 			params[0][i], params[1][i] = float32(r.NormFloat64()), float32(r.NormFloat64())
 		}
 		k := NewKernels([]*Net{net}, workers)
-		require.Nil(t, k.Of(0).values)
+		require.Nil(t, k.At(0).values)
 		k.Tabulate()
 		for _, p := range params {
 			k.Set(p)
-			require.False(t, k.Of(0).tabulated.Load())
+			require.False(t, k.At(0).tabulated.Load())
 			var first, again [2][block]float32
-			k.Of(0).Logits(first[:], states, inputs)
+			k.At(0).Logits(first[:], states, inputs)
 			for blocks := 2; blocks < 1<<m/block; blocks += 2 {
-				require.False(t, k.Of(0).tabulated.Load(), "%d inputs after %d blocks", m, blocks)
-				k.Of(0).Logits(again[:], states, inputs)
+				require.False(t, k.At(0).tabulated.Load(), "%d inputs after %d blocks", m, blocks)
+				k.At(0).Logits(again[:], states, inputs)
 			}
-			require.Equal(t, m <= asm.BitNumber, k.Of(0).tabulated.Load(), m)
-			k.Of(0).Logits(again[:], states, inputs)
+			require.Equal(t, m <= asm.BitNumber, k.At(0).tabulated.Load(), m)
+			k.At(0).Logits(again[:], states, inputs)
 			require.Equal(t, first, again)
 		}
-		require.NotZero(t, k.Of(0).bits.Bias)
+		require.NotZero(t, k.At(0).bits.Bias)
 	}
 	// Tables of so many nets are too long together.
 	var nets []*Net
@@ -450,8 +450,8 @@ func TestValues(t *testing.T) {
 	require.NoError(t, err)
 	k := NewKernels(append(nets, small), workers)
 	k.Tabulate()
-	require.Nil(t, k.Of(0).values)
-	require.NotNil(t, k.Of(len(nets)).values)
+	require.Nil(t, k.At(0).values)
+	require.NotNil(t, k.At(len(nets)).values)
 }
 
 // TestStencils: no spin looks at one that is not known, the images permute the

@@ -129,8 +129,8 @@ func (k *Kernels) Set(params []float32) {
 	k.workers.Run(len(k.kernels), k.writeKernel)
 }
 
-// Of returns the kernel of the i-th net.
-func (k *Kernels) Of(i int) *Kernel { return &k.kernels[i] }
+// At returns the kernel of the i-th net.
+func (k *Kernels) At(i int) *Kernel { return &k.kernels[i] }
 
 // A Kernel is a net with its parameters. If Tabulate made room, it tabulates its values once
 // it has computed as many as the table has. The table has the same bits.

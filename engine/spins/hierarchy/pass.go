@@ -60,7 +60,7 @@ func (r *workspace) pass(lo, hi int, random []RandomWords) {
 	var buffer [maxPassBlocks][block]float32
 	logits, n := buffer[:hi-lo], 0
 	for i := range m.Units {
-		u, net := &m.Units[i], r.Weights.Of(i)
+		u, net := &m.Units[i], r.Weights.At(i)
 		for s, site := range u.Sites {
 			net.Logits(logits, r.Bits[lo*r.Size:hi*r.Size], u.InputsOf(0, s))
 			for k := range logits {

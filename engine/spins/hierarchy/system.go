@@ -19,13 +19,13 @@ type System struct {
 
 // A Config is what a run with a hierarchy takes besides its target.
 type Config struct {
-	Training   *engine.Training
-	Transition *spins.TransitionConfig
-	Loss       engine.Balancing
-	Check      func() error // reports the first value of the network's keys that cannot be used
-	Network    func(workers *pool.Pool) (*Model, error)
-	Params     float64 // the most parameters that the network has
-	Words      string  // a phrase that names the network
+	Training    *engine.Training
+	Transition  *spins.TransitionConfig
+	Loss        engine.Balancing
+	Check       func() error // reports the first value of the network's keys that cannot be used
+	Network     func(workers *pool.Pool) (*Model, error)
+	Params      float64 // the most parameters that the network has
+	Description string  // a phrase that names the network
 }
 
 // ValidateChoices implements spins.Kind.
@@ -34,7 +34,9 @@ func (c *Config) ValidateChoices(t spins.Target) error {
 }
 
 // Explain implements spins.Kind.
-func (c *Config) Explain() string { return c.Words + ", " + c.Loss.Explain(c.Transition.Explain()) }
+func (c *Config) Explain() string {
+	return c.Description + ", " + c.Loss.Explain(c.Transition.Explain())
+}
 
 // Build implements spins.Kind.
 func (c *Config) Build(t spins.Target, e *spins.Ensemble, workers *pool.Pool) (engine.System, error) {

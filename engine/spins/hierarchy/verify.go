@@ -8,7 +8,7 @@ import (
 
 // Surrogate implements engine.Differentiable by the balance loss with s and s′ held fixed.
 func (s *System) Surrogate() func(params []float64) float64 {
-	return s.Fixed(s.net.learned64)
+	return s.FixedLoss(s.net.learned64)
 }
 
 // learned64 returns ln q of the learned spins of a configuration by the definition of a
