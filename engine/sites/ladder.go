@@ -16,17 +16,16 @@ import (
 // A Ladder is replica exchange of an Ensemble. Each step moves the chains of every level by the
 // ensemble's Mixing kernel, swaps neighbouring levels, and stirs.
 type Ladder[W uint64 | byte] struct {
-	ensemble *Ensemble[W]
-	betas    []float64
-	levels   []Level[W]
-	observed []Observed[W] // by level, as they were last read
-	energies [][]float64   // by level and chain
-	rows     int           // chains of a piece
-	draws    [][]uint32    // by level, for its swaps with the next
-	steps    uint32        // taken
-	purpose  rng.Purpose   // added to the purposes of all draws
-
-	accepted, proposed []uint64 // swaps of a level with the next
+	ensemble           *Ensemble[W]
+	betas              []float64
+	levels             []Level[W]
+	observed           []Observed[W] // by level, as they were last read
+	energies           [][]float64   // by level and chain
+	rows               int           // chains of a piece
+	draws              [][]uint32    // by level, for its swaps with the next
+	steps              uint32        // taken
+	purpose            rng.Purpose   // added to the purposes of all draws
+	accepted, proposed []uint64      // swaps of a level with the next
 }
 
 // A Level holds the chains of one temperature.

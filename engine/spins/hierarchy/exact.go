@@ -13,7 +13,6 @@ import (
 // spin of sample b.
 const block = asm.BitSamples
 
-// Tables have 2^n entries.
 const (
 	starInputs = 12 // the most learned spins around a star
 	leafInputs = 8  // the most neighbours of a leaf

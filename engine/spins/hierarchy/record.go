@@ -42,7 +42,6 @@ func (r *Record) Spans(lo, hi, passBlocks int) []pool.Span {
 	return []pool.Span{
 		pool.SpanOf(r.Bits[lo*r.Size:hi*r.Size], passBlocks*r.Size),
 		pool.SpanOf(r.Residual[lo*residuals:hi*residuals], passBlocks*residuals),
-		pool.SpanOf(r.LogQs[lo:hi], passBlocks),
-		pool.SpanOf(r.Rs[lo:hi], passBlocks),
+		pool.SpanOf(r.LogQs[lo:hi], passBlocks), pool.SpanOf(r.Rs[lo:hi], passBlocks),
 	}
 }

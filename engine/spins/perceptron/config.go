@@ -73,14 +73,12 @@ func (c *Config) ValidateChoices(t spins.Target) error {
 	return conf.First(c.Transition.ValidateFor(t), c.Generator.Validate(), c.Loss.Validate())
 }
 
-// Validate reports the first value that cannot be used, by its key in the
-// configuration.
+// Validate reports the first value that cannot be used, by its key in the configuration.
 func (g *GeneratorConfig) Validate() error {
 	return conf.First(conf.Under("generator", conf.Check(g)), conf.Between("generator.signs.number", g.Signs.Number, 0, g.Latent))
 }
 
-// Validate reports the first value that cannot be used, by its key in the
-// configuration.
+// Validate reports the first value that cannot be used, by its key in the configuration.
 func (l *LossConfig) Validate() error {
 	return conf.Under("loss", losses[l.Kind].validate(l))
 }
