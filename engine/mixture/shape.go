@@ -12,14 +12,14 @@ import "math"
 // change nothing. It and its inverse are smooth, and cost an exponential and a
 // logarithm each.
 type Shape struct {
-	epsilon     float64
-	delta, flat float64 // and 1/δ
-	sinh, cosh  float64 // of ε
-	steep       float64 // δ cosh ε
+	epsilon                  float64
+	delta, inverse           float64 // δ, 1/δ
+	sinhEpsilon, coshEpsilon float64
+	scale                    float64 // δ cosh ε
 }
 
-// far bounds the arguments of sinh: beyond, numbers of samples overflow.
-const far = 300
+// maxArgument bounds the argument of sinh, so that samples do not overflow.
+const maxArgument = 300
 
 // NewShape returns the map of ε and τ = ln δ.
 func NewShape(epsilon, tau float64) Shape {
@@ -29,13 +29,13 @@ func NewShape(epsilon, tau float64) Shape {
 // MakeShape returns the map of ε, e^ε and δ.
 func MakeShape(epsilon, up, delta float64) Shape {
 	down := 1 / up
-	s := Shape{epsilon: epsilon, delta: delta, flat: 1 / delta, sinh: (up - down) / 2, cosh: (up + down) / 2}
-	s.steep = delta * s.cosh
+	s := Shape{epsilon: epsilon, delta: delta, inverse: 1 / delta, sinhEpsilon: (up - down) / 2, coshEpsilon: (up + down) / 2}
+	s.scale = delta * s.coshEpsilon
 	return s
 }
 
-// asinh returns asinh x, up to an absolute error of rounding, and √(1 + x²).
-func asinh(x float64) (w, root float64) {
+// asinhRoot returns asinh x, with an absolute error of a rounding, and √(1 + x²).
+func asinhRoot(x float64) (w, root float64) {
 	root = math.Sqrt(1 + x*x)
 	if x < 0 {
 		return -math.Log(root - x), root
@@ -43,28 +43,29 @@ func asinh(x float64) (w, root float64) {
 	return math.Log(root + x), root
 }
 
-// sinh returns sinh w and cosh w.
-func sinh(w float64) (sinh, cosh float64) {
-	up := math.Exp(max(-far, min(w, far)))
+// sinhCosh returns sinh w and cosh w.
+func sinhCosh(w float64) (sinh, cosh float64) {
+	up := math.Exp(max(-maxArgument, min(w, maxArgument)))
 	down := 1 / up
 	return (up - down) / 2, (up + down) / 2
 }
 
 // Apply returns h(z) and its slope.
 func (s *Shape) Apply(z float64) (y, slope float64) {
-	w, root := asinh(z)
-	up, cosh := sinh(s.delta*w + s.epsilon)
-	return (up - s.sinh) / s.steep, cosh / (root * s.cosh)
+	w, root := asinhRoot(z)
+	sinh, cosh := sinhCosh(s.delta*w + s.epsilon)
+	return (sinh - s.sinhEpsilon) / s.scale, cosh / (root * s.coshEpsilon)
 }
 
 // Invert returns z = h⁻¹(y) and its slope.
 func (s *Shape) Invert(y float64) (z, slope float64) {
-	w, root := asinh(s.steep*y + s.sinh)
-	z, slope = sinh((w - s.epsilon) * s.flat)
-	return z, slope * s.cosh / root
+	w, root := asinhRoot(s.scale*y + s.sinhEpsilon)
+	z, slope = sinhCosh((w - s.epsilon) * s.inverse)
+	return z, slope * s.coshEpsilon / root
 }
 
-// A Volume is ln of a product of slopes, of which few logarithms are taken.
+// A Volume sums the logarithms of slopes. It multiplies the slopes, and takes a logarithm only before
+// the product leaves the range of float64.
 type Volume struct{ log, product float64 }
 
 // NewVolume returns ln 1.
@@ -73,11 +74,11 @@ func NewVolume() Volume { return Volume{product: 1} }
 // Times adds ln slope.
 func (v *Volume) Times(slope float64) {
 	if v.product *= slope; v.product > 1e150 || v.product < 1e-150 {
-		v.settle()
+		v.collect()
 	}
 }
 
-func (v *Volume) settle() { v.log, v.product = v.log+math.Log(v.product), 1 }
+func (v *Volume) collect() { v.log, v.product = v.log+math.Log(v.product), 1 }
 
 // Log returns the sum.
 func (v *Volume) Log() float64 { return v.log + math.Log(v.product) }
