@@ -14,7 +14,7 @@ func (found *Found) Part(d int, density Density) []int {
 	if d < 3 || len(found.X) < 24*d {
 		return nil
 	}
-	w := found.bonds(d, density)
+	w := found.couplings(d, density)
 	// Beginning with coordinate 0, the one that is tied most to those that have a side
 	// takes the side with which it has less to do.
 	side, seen := make([]int, d), make([]bool, d)
@@ -81,7 +81,7 @@ func (found *Found) Separable(d int, density Density) bool {
 	if len(found.X) < 24*d || !found.exchangeable(d, density) {
 		return false
 	}
-	return !slices.ContainsFunc(found.bonds(d, density), func(w float64) bool { return w > 0 })
+	return !slices.ContainsFunc(found.couplings(d, density), func(w float64) bool { return w > 0 })
 }
 
 // exchangeable reports whether ln π(x) + ln π(y) stays what it is where x and y exchange
@@ -114,14 +114,14 @@ func (found *Found) exchangeable(d int, density Density) bool {
 	return true
 }
 
-// bonds returns how much pairs of coordinates have to do with each other, [d][d]: the mean
+// couplings returns how much pairs of coordinates have to do with each other, [d][d]: the mean
 // size of
 //
 //	ln π(x) − ln π(x, x_i → y_i) − ln π(x, x_j → y_j) + ln π(x, both)
 //
 // over pairs x, y of the population, which is 0 where ln π is a sum of a function without
 // x_i and one without x_j.
-func (found *Found) bonds(d int, density Density) []float64 {
+func (found *Found) couplings(d int, density Density) []float64 {
 	const pairs, rounding, most = 12, 1e-3, 10
 	n := len(found.X) / d
 	rows := 1 + d + d*(d-1)/2

@@ -84,7 +84,7 @@ func TestPartIsALocalOptimum(t *testing.T) {
 				}
 			}
 		}
-		w, side := found.bonds(d, density), make([]int, d)
+		w, side := found.couplings(d, density), make([]int, d)
 		part := found.Part(d, density)
 		for _, i := range part {
 			side[i] = 1
@@ -133,7 +133,7 @@ func TestBonds(t *testing.T) {
 		found.X[i] = float32(random.NormFloat64())
 	}
 	couplings := [d][d]float64{1: {0: 0.5}, 2: {0: 30, 1: -0.25}, 3: {0: 1e-3, 1: 1e-6}}
-	w := found.bonds(d, func(dst []float64, x []float32) {
+	w := found.couplings(d, func(dst []float64, x []float32) {
 		for r := range dst {
 			dst[r] = 7
 			for i, row := range couplings {
