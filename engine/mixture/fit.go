@@ -35,30 +35,29 @@ func Fit(ctx context.Context, x []float32, dim, components, iterations, attempts
 
 // fit is an EM algorithm under way.
 type fit struct {
-	ctx      context.Context
-	x        []float32
-	n, dim   int
-	share    []float64 // [n][components]
-	packed   *Packed
-	all      []Component
-	variance []float64 // of all points, [d]
+	ctx        context.Context
+	x          []float32
+	n, dim     int
+	shares     []float64 // [n][components]
+	packed     *Packed
+	components []Component
 
-	z         []float64 // the points in units of all, [groups][d][octet]
-	mean      []float64 // of all points, [d], as is their deviation
-	deviation []float64
-	own, ones []float64 // a component's shares, [groups][octet], and ones
-	u, w      []float64 // what Gather makes of some of them
-	sums      []float64 // of their products
+	mean, variance, deviation []float64 // of all points, [d]
+
+	z            []float64 // the points, less their mean, in units of their deviation, [groups][d][octet]
+	column, ones []float64 // a component's shares, [groups][octet]; ones
+	u, w         []float64 // what asm.Gather makes of momentRows points
+	sums         []float64 // of products of these
 }
 
-// atOnce is how many points moments are taken of at once.
-const atOnce = 32 * octet
+// momentRows is the number of points whose products are summed at once.
+const momentRows = 32 * octet
 
 func newFit(ctx context.Context, x []float32, dim, components int) *fit {
 	n := len(x) / dim
 	f := &fit{ctx: ctx, x: x, n: n, dim: dim}
 	for range components {
-		f.all = append(f.all, Component{Mean: make([]float64, dim), Factor: make([]float64, row(dim))})
+		f.components = append(f.components, Component{Mean: make([]float64, dim), Factor: make([]float64, row(dim))})
 	}
 	f.resize()
 	f.mean, f.variance = Moments(x, dim)
@@ -67,13 +66,13 @@ func newFit(ctx context.Context, x []float32, dim, components int) *fit {
 		f.variance[i] = max(v, 1e-12*(f.mean[i]*f.mean[i]+1e-24))
 		f.deviation[i] = math.Sqrt(f.variance[i])
 	}
-	f.z, f.own = make([]float64, asm.Octets(n)*dim), make([]float64, asm.Octets(n))
+	f.z, f.column = make([]float64, asm.Octets(n)*dim), make([]float64, asm.Octets(n))
 	for i, v := range x {
 		r, c := i/dim, i%dim
 		f.z[(r/octet*dim+c)*octet+r%octet] = (float64(v) - f.mean[c]) / f.deviation[c]
 	}
-	f.ones, f.sums = slices.Repeat([]float64{1}, atOnce), make([]float64, row(1+dim))
-	f.u, f.w = make([]float64, atOnce*(1+dim)), make([]float64, atOnce*(1+dim))
+	f.ones, f.sums = slices.Repeat([]float64{1}, momentRows), make([]float64, row(1+dim))
+	f.u, f.w = make([]float64, momentRows*(1+dim)), make([]float64, momentRows*(1+dim))
 	return f
 }
 
@@ -95,7 +94,7 @@ func Moments(x []float32, dim int) (mean, variance []float64) {
 // proportion to its squared distance from the nearest chosen so far, and gives
 // every point to its nearest.
 func (f *fit) seed(c *asm.Counter, first uint64) {
-	k := len(f.all)
+	k := len(f.components)
 	uniforms := make([]float32, 4*k)
 	asm.Uniforms(uniforms, c, first)
 	nearest, label := make([]float64, f.n), make([]int, f.n)
@@ -120,25 +119,25 @@ func (f *fit) seed(c *asm.Counter, first uint64) {
 			}
 		}
 	}
-	clear(f.share)
+	clear(f.shares)
 	for r, j := range label {
-		f.share[r*k+j] = 1
+		f.shares[r*k+j] = 1
 	}
 }
 
 // maximise makes the components those of the points' shares.
 func (f *fit) maximise() {
-	k, d, total := len(f.all), f.dim, 0.0
-	for j := range f.all {
-		c := &f.all[j]
+	k, d, total := len(f.components), f.dim, 0.0
+	for j := range f.components {
+		c := &f.components[j]
 		for r := range f.n {
-			f.own[r] = f.share[r*k+j]
+			f.column[r] = f.shares[r*k+j]
 		}
 		clear(f.sums)
-		for lo := 0; lo < len(f.own); lo += atOnce {
-			hi := min(lo+atOnce, len(f.own))
+		for lo := 0; lo < len(f.column); lo += momentRows {
+			hi := min(lo+momentRows, len(f.column))
 			z := f.z[lo*d : hi*d]
-			rows := octet * (1 + d) * asm.Gather(f.u, f.w, f.own[lo:hi], f.ones[:hi-lo], z, z)
+			rows := octet * (1 + d) * asm.Gather(f.u, f.w, f.column[lo:hi], f.ones[:hi-lo], z, z)
 			asm.AddProducts(f.sums, f.u[:rows], f.w[:rows], 1+d, 1+d)
 		}
 		n := f.sums[0]
@@ -165,8 +164,8 @@ func (f *fit) maximise() {
 		c.Weight = n + 1
 		total += c.Weight
 	}
-	for j := range f.all {
-		f.all[j].Weight /= total
+	for j := range f.components {
+		f.components[j].Weight /= total
 	}
 }
 
@@ -176,9 +175,9 @@ const (
 	leastVariance = 1e-300
 )
 
-// Factorise replaces the lower triangle of a covariance, row after row, by its Cholesky
-// factor. What it leaves of each variance is at least a part of that and at least least. It
-// returns the first row of which less was left, −1 if there is none.
+// Factorise replaces the lower triangle of a covariance, row after row, by its Cholesky factor. What
+// other rows leave of a row's variance is raised to a part of that variance, and to least, if it is
+// less. It returns the first such row, −1 if there is none.
 func Factorise(a []float64, d int, part, least float64) (short int) {
 	short = -1
 	for i := range d {
@@ -225,14 +224,14 @@ func pack(all []Component, dim int) *Packed {
 
 // expect sets the points' shares and returns the mean log-likelihood.
 func (f *fit) expect() (likelihood float64) {
-	f.packed.set(f.all)
+	f.packed.set(f.components)
 	const rows = 32
 	w := f.packed.model.NewWork(rows)
 	var dst [rows]float64
 	for lo := 0; lo < f.n; lo += rows {
 		hi := min(f.n, lo+rows)
 		f.packed.LogDensity(dst[:hi-lo], f.x[lo*f.dim:hi*f.dim], nil, w)
-		w.shares(f.share[lo*len(f.all) : hi*len(f.all)])
+		w.shares(f.shares[lo*len(f.components) : hi*len(f.components)])
 		for _, v := range dst[:hi-lo] {
 			likelihood += v / float64(f.n)
 		}
@@ -240,13 +239,13 @@ func (f *fit) expect() (likelihood float64) {
 	return likelihood
 }
 
-func (f *fit) mixture() []Component { return lists.Map(f.all, Component.clone) }
+func (f *fit) mixture() []Component { return lists.Map(f.components, Component.clone) }
 
 // nearest returns the component that is most likely that of each point.
 func (f *fit) nearest(dst []int) {
-	k := len(f.all)
+	k := len(f.components)
 	for r := range dst {
-		dst[r] = floats.MaxIdx(f.share[r*k:][:k])
+		dst[r] = floats.MaxIdx(f.shares[r*k:][:k])
 	}
 }
 
@@ -260,17 +259,17 @@ const Many = 32
 func (found *Found) Place(ctx context.Context, dim, components int, c *rng.Counter) []Component {
 	const iterations, few, rounds = 100, 12, 8
 	if len(found.Gaussians) > 0 {
-		return divided(found.Gaussians, components)
+		return resized(found.Gaussians, components)
 	}
 	for round := 1; ; round++ {
 		f := newFit(ctx, found.X, dim, min(components, Many))
 		if components <= few {
-			f.all, _ = Fit(ctx, found.X, dim, components, iterations, 6, c)
+			f.components, _ = Fit(ctx, found.X, dim, components, iterations, 6, c)
 		} else {
 			f.run(iterations, c, 0)
 		}
 		if crowd := f.prune(found.LogPi); len(crowd) > 0 && round < rounds {
-			found = found.only(dim, func(r int) bool { return !slices.Contains(crowd, r) })
+			found = found.filter(dim, func(r int) bool { return !slices.Contains(crowd, r) })
 			continue
 		}
 		f.grow(found.LogPi, components, 0, c, 1<<40)
@@ -278,20 +277,20 @@ func (found *Found) Place(ctx context.Context, dim, components int, c *rng.Count
 	}
 }
 
-// prune leaves out components of points that are far more than π has there, and returns these
-// points: all that descend from one, or one of a heavy tail, of which its Gaussian would make far
-// too many. Components of fewer points than span the space count as if they were as wide as the
-// others, and get their shape.
+// prune removes components whose points are far more than π has there, and returns these points. They
+// descend from one member, or one lies in a heavy tail, and its Gaussian would make far too many.
+// Components of too few points to span the space are judged as if they were as wide as the others,
+// and get their shape.
 func (f *fit) prune(logPi []float64) (crowd []int) {
-	const far = 5 // in ln(π/q)
+	const maxLack = 5 // of ln π/q below the typical one
 	f.expect()
-	k := len(f.all)
+	k := len(f.components)
 	points := make([]float64, k)
-	for i, share := range f.share {
+	for i, share := range f.shares {
 		points[i%k] += share
 	}
 	sparse := func(j int) bool { return points[j] < float64(f.dim+1) }
-	whole := f.pooled(sparse)
+	whole := f.pooledFactor(sparse)
 	if whole == nil {
 		return nil
 	}
@@ -312,8 +311,8 @@ func (f *fit) prune(logPi []float64) (crowd []int) {
 	}
 	typical := slices.Sorted(slices.Values(ratio))[f.n/2]
 	var kept []Component
-	for j, c := range f.all {
-		if len(of[j]) > 0 && !slices.ContainsFunc(of[j], func(r int) bool { return ratio[r] > typical-far }) {
+	for j, c := range f.components {
+		if len(of[j]) > 0 && !slices.ContainsFunc(of[j], func(r int) bool { return ratio[r] > typical-maxLack }) {
 			crowd = append(crowd, of[j]...)
 			continue
 		}
@@ -322,17 +321,17 @@ func (f *fit) prune(logPi []float64) (crowd []int) {
 		}
 		kept = append(kept, c)
 	}
-	f.all = kept
+	f.components = kept
 	f.resize()
 	return crowd
 }
 
-// pooled returns the factor of the mean covariance of the components that are not left out, by
-// their weights, or nil if all are.
-func (f *fit) pooled(out func(j int) bool) []float64 {
+// pooledFactor returns the factor of the mean covariance, by weights, of the components that are not
+// left out, or nil if all are.
+func (f *fit) pooledFactor(out func(j int) bool) []float64 {
 	var weight float64
 	factor := make([]float64, row(f.dim))
-	for j, c := range f.all {
+	for j, c := range f.components {
 		if out(j) {
 			continue
 		}
@@ -353,8 +352,8 @@ func (f *fit) pooled(out func(j int) bool) []float64 {
 	return factor
 }
 
-// only returns what is found but for the points that are not kept.
-func (found *Found) only(dim int, keep func(r int) bool) *Found {
+// filter returns what is found with only the points that keep selects.
+func (found *Found) filter(dim int, keep func(r int) bool) *Found {
 	other := *found
 	other.X, other.LogPi = nil, nil
 	for r, l := range found.LogPi {
@@ -431,17 +430,17 @@ const iterationsEach = 30
 // run fits from the seeds that the uniforms of c from first on give, and returns the mean
 // log-likelihood per point.
 func (f *fit) run(iterations int, c *rng.Counter, first uint64) float64 {
-	at := fitting{Likelihood: math.Inf(-1)}
-	page := notes.PageOf(f.ctx, "fit", f.x, f.dim, len(f.all), iterations, *c, first)
-	if page.Recall(&at) && len(at.All) == len(f.all) {
-		f.all = at.All
+	at := fitState{Likelihood: math.Inf(-1)}
+	page := notes.PageOf(f.ctx, "fit", f.x, f.dim, len(f.components), iterations, *c, first)
+	if page.Recall(&at) && len(at.All) == len(f.components) {
+		f.components = at.All
 	} else {
-		at = fitting{Likelihood: math.Inf(-1)}
+		at = fitState{Likelihood: math.Inf(-1)}
 		f.seed(c, first)
 		f.maximise()
 	}
 	for ; at.Iterations < iterations && f.ctx.Err() == nil; at.Iterations++ {
-		at.All = f.all
+		at.All = f.components
 		page.Keep(&at)
 		next := f.expect()
 		f.maximise()
@@ -450,13 +449,13 @@ func (f *fit) run(iterations int, c *rng.Counter, first uint64) float64 {
 		}
 		at.Likelihood = next
 	}
-	at.All = f.all
+	at.All = f.components
 	page.Done(&at)
 	return f.expect()
 }
 
-// A fitting is what a fit goes on from that was interrupted.
-type fitting struct {
+// A fitState is what an interrupted fit goes on from.
+type fitState struct {
 	All        []Component
 	Likelihood float64
 	Iterations int // or rounds
@@ -534,12 +533,12 @@ func (found *Found) Look(ctx context.Context, dim int, c *rng.Counter) Look {
 	several, share := found.heldOut(ctx, dim, groups, iterations, c)
 	look := Look{Curved: left > of/2, Several: several-one > better, Width: Width(all), Components: Many}
 	look.Apart = look.Several && share > sure
-	look.Excess = found.excess(dim)
-	if points := len(found.LogPi); points >= Many*2*coefficients(dim) {
+	look.Excess = found.excessKurtosis(dim)
+	if points := len(found.LogPi); points >= Many*2*numCoefficients(dim) {
 		f := newFit(ctx, found.X, dim, Many)
 		f.run(iterations, c, 1<<32)
 		f.grow(found.LogPi, most, little, c, 1<<40)
-		look.Components = len(f.all)
+		look.Components = len(f.components)
 	}
 	return look
 }
@@ -550,10 +549,10 @@ func (found *Found) heldOut(ctx context.Context, dim, components, iterations int
 	half := len(found.X) / dim / 2 * dim
 	all, _ := Fit(ctx, found.X[:half], dim, components, iterations, 1, c)
 	f := newFit(ctx, found.X[half:], dim, components)
-	f.all = all
+	f.components = all
 	likelihood = f.expect()
 	for r := range f.n {
-		share += slices.Max(f.share[r*components:][:components]) / float64(f.n)
+		share += slices.Max(f.shares[r*components:][:components]) / float64(f.n)
 	}
 	return likelihood, share
 }
@@ -605,8 +604,8 @@ func (m *Model) divergence(all [][]Component, density Density, c *rng.Counter) (
 	return mean
 }
 
-// excess returns by how much the coordinates' mean kurtosis is above that of a Gaussian.
-func (found *Found) excess(dim int) (excess float64) {
+// excessKurtosis returns by how much the coordinates' mean kurtosis is above that of a Gaussian.
+func (found *Found) excessKurtosis(dim int) (excess float64) {
 	mean, variance := Moments(found.X, dim)
 	fourth := make([]float64, dim)
 	for i, v := range found.X {
@@ -619,15 +618,15 @@ func (found *Found) excess(dim int) (excess float64) {
 	return excess
 }
 
-// coefficients is the number of those of a quadratic function.
-func coefficients(dim int) int { return (dim + 1) * (dim + 2) / 2 }
+// numCoefficients returns the number of coefficients of a quadratic function.
+func numCoefficients(dim int) int { return (dim + 1) * (dim + 2) / 2 }
 
 // unexplained returns the variance of what no quadratic function of x explains of
 // ln π over a population, and that of ln π. The first is 0 if π is Gaussian. It takes
 // at least twice as many points as coefficients, and returns NaN for fewer.
 func (found *Found) unexplained(dim int) (left, of float64) {
-	features := coefficients(dim)
-	finite := found.only(dim, func(r int) bool { return !math.IsInf(found.LogPi[r], 0) })
+	features := numCoefficients(dim)
+	finite := found.filter(dim, func(r int) bool { return !math.IsInf(found.LogPi[r], 0) })
 	all, logPi := finite.X, finite.LogPi
 	n := float64(len(logPi))
 	if len(logPi) < 2*features {

@@ -85,33 +85,33 @@ func TestMaximise(t *testing.T) {
 		if i == 4 {
 			own[2] = 1e-9 // enough to count
 		}
-		copy(f.share[i*k:], own)
+		copy(f.shares[i*k:], own)
 	}
 	f.maximise()
 	var total float64
 	sizes := make([]float64, k)
 	for j := range k - 1 {
 		for i := range n {
-			sizes[j] += f.share[i*k+j]
+			sizes[j] += f.shares[i*k+j]
 		}
 	}
 	for _, v := range sizes {
 		total += v + 1
 	}
-	for j, got := range f.all {
+	for j, got := range f.components {
 		require.InEpsilon(t, (sizes[j]+1)/total, got.Weight, 1e-12)
 		mean := make([]float64, d)
 		s := mat.NewSymDense(d, nil)
 		if j < k-1 {
 			for i := range n {
 				for a := range mean {
-					mean[a] += f.share[i*k+j] * float64(x[i*d+a]) / sizes[j]
+					mean[a] += f.shares[i*k+j] * float64(x[i*d+a]) / sizes[j]
 				}
 			}
 			for i := range n {
 				for a := range d {
 					for b := range a + 1 {
-						s.SetSym(a, b, s.At(a, b)+f.share[i*k+j]*(float64(x[i*d+a])-mean[a])*(float64(x[i*d+b])-mean[b]))
+						s.SetSym(a, b, s.At(a, b)+f.shares[i*k+j]*(float64(x[i*d+a])-mean[a])*(float64(x[i*d+b])-mean[b]))
 					}
 				}
 			}
@@ -140,8 +140,8 @@ func TestSeed(t *testing.T) {
 	x := points(rand.New(rand.NewPCG(3, 4)), n, d)
 	for first := range uint64(20) {
 		f := newFit(t.Context(), x, d, k)
-		for i := range f.share {
-			f.share[i] = 7
+		for i := range f.shares {
+			f.shares[i] = 7
 		}
 		c := rng.Stream(9, rng.Scouting, 3)
 		f.seed(&c, first)
@@ -181,7 +181,7 @@ func TestSeed(t *testing.T) {
 			want := make([]float64, k)
 			at, _ := nearest(r)
 			want[at] = 1
-			require.Equal(t, want, f.share[r*k:][:k], "seed %d, point %d", first, r)
+			require.Equal(t, want, f.shares[r*k:][:k], "seed %d, point %d", first, r)
 		}
 	}
 }
@@ -191,18 +191,18 @@ func TestExpect(t *testing.T) {
 	const n, d, k = 70, 2, 3
 	r := rand.New(rand.NewPCG(5, 6))
 	f := newFit(t.Context(), points(r, n, d), d, k)
-	for j := range f.all {
-		f.all[j] = gaussian(r, d, float64(j+1)/6)
+	for j := range f.components {
+		f.components[j] = gaussian(r, d, float64(j+1)/6)
 	}
 	likelihood, likeliest := 0.0, make([]int, n)
 	shares := make([]float64, n*k)
 	for i := range n {
 		var sum float64
-		for j := range f.all {
-			shares[i*k+j] = math.Exp(f.all[j].logOf(f.x[i*d:]))
+		for j := range f.components {
+			shares[i*k+j] = math.Exp(f.components[j].logOf(f.x[i*d:]))
 			sum += shares[i*k+j]
 		}
-		for j := range f.all {
+		for j := range f.components {
 			if shares[i*k+j] /= sum; shares[i*k+j] > shares[i*k+likeliest[i]] {
 				likeliest[i] = j
 			}
@@ -210,14 +210,14 @@ func TestExpect(t *testing.T) {
 		likelihood += math.Log(sum) / n
 	}
 	require.InDelta(t, likelihood, f.expect(), 1e-10)
-	require.InDeltaSlice(t, shares, f.share, 1e-10)
+	require.InDeltaSlice(t, shares, f.shares, 1e-10)
 	owner := make([]int, n)
 	f.nearest(owner)
 	require.Equal(t, likeliest, owner)
 	copied := f.mixture()
-	require.Equal(t, f.all, copied)
+	require.Equal(t, f.components, copied)
 	copied[0].Mean[0], copied[0].Factor[0] = 99, 99
-	require.NotContains(t, []float64{f.all[0].Mean[0], f.all[0].Factor[0]}, 99.0)
+	require.NotContains(t, []float64{f.components[0].Mean[0], f.components[0].Factor[0]}, 99.0)
 }
 
 // TestFiguresOfPoints computes what a population shows by other ways.
@@ -243,11 +243,11 @@ func TestFiguresOfPoints(t *testing.T) {
 		require.InDelta(t, m2, variance[i], 1e-9)
 		excess += m4 / (m2 * m2) / d
 	}
-	require.InDelta(t, excess-3, found.excess(d), 1e-9)
+	require.InDelta(t, excess-3, found.excessKurtosis(d), 1e-9)
 
 	// The least squares of a quadratic function, by another way.
-	features := coefficients(d)
-	require.Equal(t, []int{3, 6, 10}, []int{coefficients(1), coefficients(2), features})
+	features := numCoefficients(d)
+	require.Equal(t, []int{3, 6, 10}, []int{numCoefficients(1), numCoefficients(2), features})
 	for k := range n {
 		x := found.X[k*d:]
 		found.LogPi[k] = 5 + math.Sin(float64(x[0])) + float64(x[1]*x[2])
@@ -291,7 +291,7 @@ func TestFiguresOfPoints(t *testing.T) {
 
 	// What is found but for some points, and in other units.
 	found.Gaussians = []Component{gaussian(r, d, 0.5)}
-	less := found.only(d, func(r int) bool { return r != 0 && r != 7 && r != n-1 })
+	less := found.filter(d, func(r int) bool { return r != 0 && r != 7 && r != n-1 })
 	require.Len(t, less.LogPi, n-3)
 	require.Equal(t, slices.Concat(found.X[d:7*d], found.X[8*d:(n-1)*d]), less.X)
 	require.Equal(t, slices.Concat(found.LogPi[1:7], found.LogPi[8:n-1]), less.LogPi)
@@ -337,14 +337,14 @@ func TestFiguresOfGaussians(t *testing.T) {
 	require.InEpsilon(t, math.Exp(width), Width(all), 1e-9)
 
 	f := newFit(t.Context(), points(r, 8, d), d, 3)
-	f.all = append(slices.Clone(all), gaussian(r, d, 7))
+	f.components = append(slices.Clone(all), gaussian(r, d, 7))
 	var pooled, one mat.SymDense
 	pooled.ScaleSym(1./3, symmetric(all[0].Factor, d))
 	one.ScaleSym(2./3, symmetric(all[1].Factor, d))
 	pooled.AddSym(&pooled, &one)
-	factor := f.pooled(func(j int) bool { return j == 2 })
+	factor := f.pooledFactor(func(j int) bool { return j == 2 })
 	require.True(t, mat.EqualApprox(&pooled, symmetric(factor, d), 1e-9))
-	require.Nil(t, f.pooled(func(int) bool { return true }))
+	require.Nil(t, f.pooledFactor(func(int) bool { return true }))
 
 	shape := all[0].shaped(factor, 2.5)
 	var size float64
@@ -371,9 +371,9 @@ func TestFiguresOfGaussians(t *testing.T) {
 		return w
 	}
 	three := []Component{gaussian(r, d, 0.2), gaussian(r, d, 0.5), gaussian(r, d, 0.3)}
-	require.Equal(t, []float64{0.2, 0.5, 0.3}, weights(divided(three, 3)))
-	require.Equal(t, []float64{0.5, 0.3}, weights(divided(three, 2)))
-	require.Equal(t, []float64{0.2, 0.25, 0.15, 0.25, 0.15}, weights(divided(three, 5)))
+	require.Equal(t, []float64{0.2, 0.5, 0.3}, weights(resized(three, 3)))
+	require.Equal(t, []float64{0.5, 0.3}, weights(resized(three, 2)))
+	require.Equal(t, []float64{0.2, 0.25, 0.15, 0.25, 0.15}, weights(resized(three, 5)))
 	require.Equal(t, []float64{0.2, 0.5, 0.3}, weights(three))
 }
 
@@ -396,16 +396,16 @@ func TestPrune(t *testing.T) {
 		f := newFit(t.Context(), x, d, 3)
 		whole := Component{Factor: []float64{1, 0.5, 1}}
 		two := Component{0.1, []float64{-100.25, -100}, []float64{0.2, 0.1, 0.3}}
-		f.all = []Component{{0.6, []float64{0, 0}, whole.Factor}, {0.3, []float64{100, 100}, whole.Factor}, two}
+		f.components = []Component{{0.6, []float64{0, 0}, whole.Factor}, {0.3, []float64{100, 100}, whole.Factor}, two}
 		logPi := make([]float64, n)
 		for i := range n {
 			switch at := x[i*d:]; {
 			case i < 16:
-				logPi[i] = 7 + f.all[0].logOf(at)
+				logPi[i] = 7 + f.components[0].logOf(at)
 			case i < 23:
-				logPi[i] = 7 - 6 + f.all[1].logOf(at)
+				logPi[i] = 7 - 6 + f.components[1].logOf(at)
 			case i < 24:
-				logPi[i] = 7 - below + f.all[1].logOf(at)
+				logPi[i] = 7 - below + f.components[1].logOf(at)
 			default:
 				wide := Component{0.1, two.Mean, whole.Factor}
 				logPi[i] = 7 + wide.logOf(at)
@@ -414,14 +414,14 @@ func TestPrune(t *testing.T) {
 		crowd := f.prune(logPi)
 		if below < 5 {
 			require.Empty(t, crowd)
-			require.Len(t, f.all, 3)
+			require.Len(t, f.components, 3)
 		} else {
 			require.Equal(t, []int{16, 17, 18, 19, 20, 21, 22, 23}, crowd)
-			require.Len(t, f.all, 2)
+			require.Len(t, f.components, 2)
 		}
-		last := f.all[len(f.all)-1]
+		last := f.components[len(f.components)-1]
 		require.InDeltaSlice(t, two.shaped(whole.Factor, 2), last.Factor, 1e-6)
-		require.Len(t, f.share, n*len(f.all))
+		require.Len(t, f.shares, n*len(f.components))
 	}
 }
 
@@ -758,7 +758,7 @@ func TestLookOfManyCoordinates(t *testing.T) {
 		all, _ := Fit(t.Context(), found.X, d, few, 30, 1, &c)
 		look := found.Look(t.Context(), d, &c)
 		require.Equal(t, Width(all), look.Width, d)
-		require.Equal(t, found.excess(d), look.Excess)
+		require.Equal(t, found.excessKurtosis(d), look.Excess)
 		require.Equal(t, Many, look.Components, "too few points to tell")
 	}
 }
@@ -776,7 +776,7 @@ func TestAttemptsOfPlacing(t *testing.T) {
 			c := rng.Stream(seed, rng.Scouting, 1)
 			want, _ := Fit(t.Context(), found.X, 1, components, 100, tries, &c)
 			f := newFit(t.Context(), found.X, 1, components)
-			f.all = want
+			f.components = want
 			require.Empty(t, f.prune(found.LogPi))
 			require.Equal(t, f.mixture(), found.Place(t.Context(), 1, components, &c))
 		}

@@ -66,7 +66,7 @@ func (m *Model) NumParams() int {
 // A float is a parameter as it is trained, or as it is checked.
 type float interface{ float32 | float64 }
 
-func placement[T float](m *Model, params []T, j int) (center, spread []T) {
+func placementOf[T float](m *Model, params []T, j int) (center, spread []T) {
 	own := params[j*(m.dim+m.triangle):][:m.dim+m.triangle]
 	return own[:m.dim], own[m.dim:]
 }
@@ -75,7 +75,7 @@ func logitsOf[T float](m *Model, params []T) []T {
 	return params[m.components*(m.dim+m.triangle):][:m.components]
 }
 
-func learned[T float](m *Model, params []T, j int) (shift, factor []T) {
+func learnedOf[T float](m *Model, params []T, j int) (shift, factor []T) {
 	own := params[m.components*(m.dim+m.triangle+1)+j*(m.dim+m.triangle):][:m.dim+m.triangle]
 	return own[:m.dim], own[m.dim:]
 }
@@ -127,7 +127,7 @@ func (m *Model) Place(params []float32, all [][]Component) {
 	logits := logitsOf(m, params)
 	for j := range m.components {
 		c := all[j%m.labels][j/m.labels]
-		center, spread := placement(m, params, j)
+		center, spread := placementOf(m, params, j)
 		copy(center, number.Narrow(c.Mean))
 		copy(spread, number.Narrow(c.Factor))
 		logits[j] = float32(math.Log(c.Weight))
@@ -184,8 +184,8 @@ func (p *Packed) Set64(params []float64) {
 		p.normalise(logits, f)
 	}
 	for j := range p.weight {
-		center, spread := placement(m, params, j)
-		shift, factor := learned(m, params, j)
+		center, spread := placementOf(m, params, j)
+		shift, factor := learnedOf(m, params, j)
 		t, l := p.triangular[j*m.triangle:][:m.triangle], p.factor[j*m.triangle:][:m.triangle]
 		mean := p.mean[j*d:][:d]
 		p.logNorm[j] -= float64(d) / 2 * math.Log(2*math.Pi)
@@ -445,8 +445,8 @@ func (b *group) put(at, row int) {
 	}
 }
 
-// of returns what groups from lo to hi have of the numbers of component e of all, n of each group.
-func (w *Work) of(all []float64, e, n, lo, hi int) []float64 {
+// ofComponent returns the numbers of a label's component e in groups lo … hi−1: n of each group.
+func (w *Work) ofComponent(all []float64, e, n, lo, hi int) []float64 {
 	first := e * len(w.groups)
 	return all[(first+lo)*n : (first+hi)*n]
 }
@@ -479,7 +479,7 @@ func (p *Packed) LogDensity(dst []float64, x []float32, k []uint8, w *Work) {
 		}
 	}
 	p.components(w, func(j, e, lo, hi int) {
-		y := w.of(w.y, e, size, lo, hi)
+		y := w.ofComponent(w.y, e, size, lo, hi)
 		asm.Whiten(y, w.x[lo*size:hi*size], p.mean[j*m.dim:][:m.dim], p.inverse[j*m.triangle:][:m.triangle])
 		z, slope := y, []float64(nil)
 		if m.bent {
@@ -487,7 +487,7 @@ func (p *Packed) LogDensity(dst []float64, x []float32, k []uint8, w *Work) {
 			z, slope = w.z[:len(y)], bent.Slope
 			p.bends[j].Invert(z, y, &bent)
 		}
-		asm.LogNormals(w.of(w.share, e, octet, lo, hi), z, slope, p.logNorm[j])
+		asm.LogNormals(w.ofComponent(w.share, e, octet, lo, hi), z, slope, p.logNorm[j])
 	})
 	n := len(w.groups)
 	if clear(dst); n == 0 {
@@ -582,10 +582,10 @@ func (p *Packed) descend(w *Work, j, e, lo, hi int) []float64 {
 	m := p.model
 	size := m.dim * octet
 	if !m.bent {
-		return w.of(w.y, e, size, lo, hi)
+		return w.ofComponent(w.y, e, size, lo, hi)
 	}
 	counts := func(g int) bool {
-		return slices.ContainsFunc(w.of(w.share, e, octet, g, g+1), func(share float64) bool { return !(share < asm.Negligible) })
+		return slices.ContainsFunc(w.ofComponent(w.share, e, octet, g, g+1), func(share float64) bool { return !(share < asm.Negligible) })
 	}
 	for g := lo; g < hi; {
 		first := g
@@ -595,7 +595,7 @@ func (p *Packed) descend(w *Work, j, e, lo, hi int) []float64 {
 		if first < g {
 			at := (first - lo) * size
 			bent := bentOf(&w.bent[e], first*size, g*size)
-			p.bends[j].DifferentiateNormal(w.down[at:], w.byEpsilon[at:], w.byTau[at:], w.of(w.y, e, size, first, g), &bent)
+			p.bends[j].DifferentiateNormal(w.down[at:], w.byEpsilon[at:], w.byTau[at:], w.ofComponent(w.y, e, size, first, g), &bent)
 		} else {
 			g++
 		}
@@ -624,7 +624,7 @@ func (p *Packed) Score(grad, dx []float32, coefficients []float64, w *Work) {
 	}
 	logits := logitsOf(m, grad)
 	p.components(w, func(j, e, lo, hi int) {
-		y, share := w.of(w.y, e, size, lo, hi), w.of(w.share, e, octet, lo, hi)
+		y, share := w.ofComponent(w.y, e, size, lo, hi), w.ofComponent(w.share, e, octet, lo, hi)
 		// products returns sums of derivatives times the first columns of 1 and y, and the number of
 		// rows that count.
 		products := func(derivatives []float64, columns int) (sums []float64, rows int) {
@@ -640,7 +640,7 @@ func (p *Packed) Score(grad, dx []float32, coefficients []float64, w *Work) {
 			return
 		}
 		logits[j] += float32(sums[0])
-		shift, factor := learned(m, grad, j)
+		shift, factor := learnedOf(m, grad, j)
 		for i := range d {
 			own := Row(sums, 1+i)
 			shift[i] += float32(sign * own[0])
@@ -685,7 +685,7 @@ func (p *Packed) Finish(grad []float32, total float64) {
 	m, d := p.model, p.model.dim
 	logits, wide := logitsOf(m, grad), p.wide[:m.triangle]
 	for j := range m.components {
-		shift, factor := learned(m, grad, j)
+		shift, factor := learnedOf(m, grad, j)
 		t := p.triangular[j*m.triangle:][:m.triangle]
 		// The last row of the sums of v yᵀ first, of which the lower triangle is enough:
 		// row i of T⁻ᵀ v needs the rows from i on.

@@ -55,7 +55,7 @@ func TestProduct(t *testing.T) {
 		}
 		for i := range d {
 			one := New(1, 1, each, bent)
-			own, pairs := make([]float32, one.NumParams()), []func(m *Model, params []float32, j int) (a, b []float32){placement[float32], learned[float32]}
+			own, pairs := make([]float32, one.NumParams()), []func(m *Model, params []float32, j int) (a, b []float32){placementOf[float32], learnedOf[float32]}
 			if bent {
 				pairs = append(pairs, shapesOf[float32])
 			}
@@ -249,7 +249,7 @@ func TestDensityIsThatOfThePoints(t *testing.T) {
 			p.Points(x, z, 2, []int32{int32(j)}, w)
 			p.LogDensity(dst[:], x, nil, w)
 			for i := range y {
-				y[i] = w.of(w.y, j, m.dim*octet, 0, 1)[i*octet]
+				y[i] = w.ofComponent(w.y, j, m.dim*octet, 0, 1)[i*octet]
 			}
 			if bent {
 				for i := range y {
@@ -415,8 +415,8 @@ func TestPoints(t *testing.T) {
 				z[i] = float32(r.NormFloat64())
 			}
 			for j := range 2 {
-				center, spread := placement(m, params, j)
-				shift, factor := learned(m, params, j)
+				center, spread := placementOf(m, params, j)
+				shift, factor := learnedOf(m, params, j)
 				want := make([]float64, d)
 				for i := range d { // c + S (a + T h(z))
 					inner := float64(shift[i])

@@ -105,7 +105,7 @@ func TestFitTakesTheBestAttempt(t *testing.T) {
 		require.GreaterOrEqual(t, likelihood, likelihoods[attempts-1], "%d attempts", attempts)
 		likelihoods = append(likelihoods, likelihood)
 		f := newFit(t.Context(), x, 2, clusters)
-		copy(f.all, all)
+		copy(f.components, all)
 		require.Equal(t, likelihood, f.expect(), "that of the components, %d attempts", attempts)
 	}
 	require.Greater(t, likelihoods[8], likelihoods[1]+0.01, "%v: the first is the best", likelihoods)

@@ -31,7 +31,7 @@ func quartic(x []float32) (v float64) {
 }
 
 // population returns a search with so many members.
-func population(t *testing.T, n, d int, logPi func(x []float32) float64) *search {
+func population(t *testing.T, n, d int, logPi func(x []float32) float64) *scout {
 	e := searching(t, d, func() Density {
 		return func(dst []float64, x []float32) {
 			for r := range dst {
@@ -40,9 +40,9 @@ func population(t *testing.T, n, d int, logPi func(x []float32) float64) *search
 		}
 	})
 	e.X, e.proposal = make([]float32, n*d), make([]float32, n*d)
-	e.Now, e.next, e.Base, e.beyond = make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
-	e.Step, e.Label, e.uniforms, e.accepted = make([]float64, n), make([]int, n), make([]float32, 4*n), make([]bool, n)
-	e.Line, e.heirs = make([]int, n), make([]int, n)
+	e.LogPi, e.nextLogPi, e.LogBase, e.nextLogBase = make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+	e.Lengths, e.Shape, e.uniforms, e.accepted = make([]float64, n), make([]int, n), make([]float32, 4*n), make([]bool, n)
+	e.Ancestor, e.nextAncestor = make([]int, n), make([]int, n)
 	for range d {
 		e.Center, e.Scale = append(e.Center, 0.5), append(e.Scale, 2)
 	}
@@ -50,7 +50,7 @@ func population(t *testing.T, n, d int, logPi func(x []float32) float64) *search
 }
 
 // drawn returns the normals and the uniforms of a round of a search.
-func drawn(e *search, round uint64) (normals, uniforms []float32) {
+func drawn(e *scout, round uint64) (normals, uniforms []float32) {
 	normals, uniforms = make([]float32, len(e.X)), make([]float32, len(e.uniforms))
 	c := rng.Stream(e.Seed, rng.Scouting, e.Stream)
 	rng.Normals(normals, e.dim, &c, round<<32)
@@ -65,9 +65,9 @@ func TestMovesOfScouts(t *testing.T) {
 	for _, b := range []float64{0, 0.3, 1} {
 		for _, shaped := range []bool{false, true} {
 			e := population(t, n, d, quartic)
-			e.B, e.logBase, e.Round = b, 7, 5
+			e.Beta, e.baseNorm, e.Round = b, 7, 5
 			if shaped {
-				e.shape([]Component{{0.5, []float64{0, 0}, []float64{1, 0.5, 2}}, {0.5, []float64{0, 0}, []float64{3, -1, 0.5}}})
+				e.moveShapes = pack([]Component{{0.5, []float64{0, 0}, []float64{1, 0.5, 2}}, {0.5, []float64{0, 0}, []float64{3, -1, 0.5}}}, d)
 			}
 			random := rand.New(rand.NewPCG(1, 2))
 			for i := range e.X {
@@ -75,8 +75,8 @@ func TestMovesOfScouts(t *testing.T) {
 			}
 			e.X[0], e.X[d] = -5, -9
 			for r := range n {
-				e.Step[r], e.Label[r] = 0.2+random.Float64(), r%2
-				e.Now[r] = quartic(e.X[r*d : (r+1)*d])
+				e.Lengths[r], e.Shape[r] = 0.2+random.Float64(), r%2
+				e.LogPi[r] = quartic(e.X[r*d : (r+1)*d])
 			}
 			ofBase := func(x []float32) float64 {
 				if b == 1 {
@@ -85,14 +85,14 @@ func TestMovesOfScouts(t *testing.T) {
 				return 7 - (math.Pow((float64(x[0])-0.5)/2, 2)+math.Pow((float64(x[1])-0.5)/2, 2))/2
 			}
 			for r := range n {
-				e.Base[r] = ofBase(e.X[r*d : (r+1)*d])
+				e.LogBase[r] = ofBase(e.X[r*d : (r+1)*d])
 			}
-			x, now := append([]float32(nil), e.X...), append([]float64(nil), e.Now...)
+			x, now := append([]float32(nil), e.X...), append([]float64(nil), e.LogPi...)
 			z, _ := drawn(e, 5)
 			_, uniforms := drawn(e, 6)
 			accepted := make([]bool, n)
 			for r := range n {
-				length := e.Step[r] * math.Exp(2*float64(uniforms[4*r+1])-1)
+				length := e.Lengths[r] * math.Exp(2*float64(uniforms[4*r+1])-1)
 				v := []float64{float64(z[r*d]), float64(z[r*d+1])}
 				if shaped && r%2 == 0 {
 					v[1] = 0.5*v[0] + 2*v[1]
@@ -117,9 +117,9 @@ func TestMovesOfScouts(t *testing.T) {
 			require.EqualValues(t, 7, e.Round)
 			require.Equal(t, accepted, e.accepted, "b = %v, %v", b, shaped)
 			require.Equal(t, x, e.X)
-			require.Equal(t, now, e.Now)
+			require.Equal(t, now, e.LogPi)
 			for r := range n {
-				require.InDelta(t, ofBase(x[r*d:(r+1)*d]), e.Base[r], 1e-9)
+				require.InDelta(t, ofBase(x[r*d:(r+1)*d]), e.LogBase[r], 1e-9)
 			}
 		}
 	}
@@ -130,14 +130,14 @@ func TestMovesOfScouts(t *testing.T) {
 func TestSweeps(t *testing.T) {
 	const n, d = 20, 3
 	e := population(t, n, d, quartic)
-	e.B = 1
+	e.Beta = 1
 	for i := range e.X {
 		e.X[i] = float32(i%7)/2 - 1
 	}
 	x, now := append([]float32(nil), e.X...), make([]float64, n)
 	for r := range n {
-		e.Now[r] = quartic(e.X[r*d : (r+1)*d])
-		now[r] = e.Now[r]
+		e.LogPi[r] = quartic(e.X[r*d : (r+1)*d])
+		now[r] = e.LogPi[r]
 	}
 	z, _ := drawn(e, 0)
 	moved := 0
@@ -168,20 +168,20 @@ func TestResampling(t *testing.T) {
 	const n = 8
 	e := population(t, n, 1, quartic)
 	inf := math.Inf(1)
-	e.Now, e.Base = []float64{1, 2, 3, -inf, 5, 0, 2, 1}, []float64{0, 1, 0, 0, 1, 0, 0, 3}
+	e.LogPi, e.LogBase = []float64{1, 2, 3, -inf, 5, 0, 2, 1}, []float64{0, 1, 0, 0, 1, 0, 0, 3}
 	weights := make([]float64, n)
 	var mean float64
 	for r := range n {
-		mean += math.Exp(0.5*(e.Now[r]-e.Base[r])) / n
+		mean += math.Exp(0.5*(e.LogPi[r]-e.LogBase[r])) / n
 	}
-	require.InDelta(t, math.Log(mean), e.weigh(weights, 0.5), 1e-12)
+	require.InDelta(t, math.Log(mean), e.setWeights(weights, 0.5), 1e-12)
 	for r, w := range weights {
-		require.InDelta(t, math.Exp(0.5*(e.Now[r]-e.Base[r]-4)), w, 1e-12)
+		require.InDelta(t, math.Exp(0.5*(e.LogPi[r]-e.LogBase[r]-4)), w, 1e-12)
 	}
 	for r := range n {
-		e.X[r], e.Line[r] = float32(10+r), 100+r
+		e.X[r], e.Ancestor[r] = float32(10+r), 100+r
 	}
-	now, base := append([]float64(nil), e.Now...), append([]float64(nil), e.Base...)
+	now, base := append([]float64(nil), e.LogPi...), append([]float64(nil), e.LogBase...)
 	_, uniforms := drawn(e, 0)
 	var sum float64
 	for _, w := range weights {
@@ -194,28 +194,28 @@ func TestResampling(t *testing.T) {
 			at++
 			below += weights[at]
 		}
-		require.Equal(t, []any{float32(10 + at), 100 + at, now[at], base[at]}, []any{e.X[r], e.Line[r], e.Now[r], e.Base[r]})
+		require.Equal(t, []any{float32(10 + at), 100 + at, now[at], base[at]}, []any{e.X[r], e.Ancestor[r], e.LogPi[r], e.LogBase[r]})
 	}
 	// What half survives of, and a little more.
 	for _, c := range []struct {
 		now  []float64
 		want bool
 	}{{[]float64{0, 0, -inf, -inf}, true}, {[]float64{0, -inf, -inf}, false}, {[]float64{0, -inf}, true}, {[]float64{0, -1e-3, -inf, -inf}, false}, {[]float64{-inf, -inf}, true}} {
-		e.Now, e.Base = c.now, make([]float64, len(c.now))
-		require.Equal(t, c.want, e.survive(make([]float64, len(c.now)), 1), c.now)
+		e.LogPi, e.LogBase = c.now, make([]float64, len(c.now))
+		require.Equal(t, c.want, e.survives(make([]float64, len(c.now)), 1), c.now)
 	}
 	weights = []float64{3, 4}
-	e.Now, e.Base = []float64{-inf, -inf}, []float64{1, 2}
-	require.Zero(t, e.weigh(weights, 0.5))
+	e.LogPi, e.LogBase = []float64{-inf, -inf}, []float64{1, 2}
+	require.Zero(t, e.setWeights(weights, 0.5))
 	require.Equal(t, []float64{1, 1}, weights)
-	e.B, e.Now, e.Base = 0.25, []float64{0, -8, -9, -30}, make([]float64, 4)
+	e.Beta, e.LogPi, e.LogBase = 0.25, []float64{0, -8, -9, -30}, make([]float64, 4)
 	weights = make([]float64, 4)
-	b := e.rise(weights)
-	require.True(t, e.survive(weights, b-0.25) && !e.survive(weights, b-0.25+1e-9))
-	e.Now = []float64{0, -1, -1, 0}
-	require.Equal(t, 1.0, e.rise(weights))
-	e.Now = []float64{0, -inf, -inf, -inf}
-	require.Equal(t, math.Nextafter(0.25, 1), e.rise(weights))
+	b := e.nextBeta(weights)
+	require.True(t, e.survives(weights, b-0.25) && !e.survives(weights, b-0.25+1e-9))
+	e.LogPi = []float64{0, -1, -1, 0}
+	require.Equal(t, 1.0, e.nextBeta(weights))
+	e.LogPi = []float64{0, -inf, -inf, -inf}
+	require.Equal(t, math.Nextafter(0.25, 1), e.nextBeta(weights))
 }
 
 // TestWhereWalksBegin: at four distances, with steps as long, and p_0 is about those that are good.
@@ -243,10 +243,10 @@ func TestWhereWalksBegin(t *testing.T) {
 			}
 			best = max(best, logs[r])
 		}
-		e.find()
+		e.locate()
 		require.Equal(t, z, e.X)
-		require.Equal(t, logs, e.Now)
-		require.InDeltaSlice(t, []float64{0.3, 3, 30, 300}, e.Step[4:8], 1e-12)
+		require.Equal(t, logs, e.LogPi)
+		require.InDeltaSlice(t, []float64{0.3, 3, 30, 300}, e.Lengths[4:8], 1e-12)
 		low, high := []float64{math.Inf(1), math.Inf(1)}, []float64{math.Inf(-1), math.Inf(-1)}
 		for r, v := range logs {
 			for i := range d {
@@ -267,31 +267,31 @@ func TestWhereWalksBegin(t *testing.T) {
 		e = population(t, n, d, logPi)
 		e.ctx, e.Scale[1] = ended, 3
 		z, _ = drawn(e, 0)
-		e.approach()
+		e.startNear()
 		for r := range n {
 			reach := []float64{0.5, 1.5, 5, 15}[r%4]
-			require.InDelta(t, reach*2/math.Sqrt2, e.Step[r], 1e-12)
+			require.InDelta(t, reach*2/math.Sqrt2, e.Lengths[r], 1e-12)
 			require.Equal(t, []float32{float32(0.5 + reach*2*float64(z[r*d])), float32(0.5 + reach*3*float64(z[r*d+1]))}, e.X[r*d:(r+1)*d])
 		}
-		e.begin()
+		e.drawBase()
 		z, _ = drawn(e, 1)
 		for r := range n {
 			require.Equal(t, []float32{float32(0.5 + 2*float64(z[r*d])), float32(0.5 + 3*float64(z[r*d+1]))}, e.X[r*d:(r+1)*d])
-			require.Equal(t, r, e.Line[r])
+			require.Equal(t, r, e.Ancestor[r])
 		}
-		require.Zero(t, e.B)
+		require.Zero(t, e.Beta)
 		if name == "walls" {
 			require.Equal(t, n, e.anneal().Lines, "each of its own")
 		}
 	}
 	// Those that have got nowhere are put where others have.
 	e := population(t, 6, 1, quartic)
-	e.X, e.Now = []float32{1, 2, 3, 4, 5, 6}, []float64{-50, -83, -83.01, -99, math.Inf(-1), -50}
-	e.cull()
+	e.X, e.LogPi = []float32{1, 2, 3, 4, 5, 6}, []float64{-50, -83, -83.01, -99, math.Inf(-1), -50}
+	e.replaceLost()
 	require.Equal(t, []float32{1, 2, 6, 1, 2, 6}, e.X)
-	require.Equal(t, []float64{-50, -83, -50, -50, -83, -50}, e.Now)
-	e.X, e.Now = []float32{1, 2}, []float64{math.Inf(-1), math.Inf(-1)}
-	e.cull()
+	require.Equal(t, []float64{-50, -83, -50, -50, -83, -50}, e.LogPi)
+	e.X, e.LogPi = []float32{1, 2}, []float64{math.Inf(-1), math.Inf(-1)}
+	e.replaceLost()
 	require.Equal(t, []float32{1, 2}, e.X)
 }
 
@@ -372,10 +372,10 @@ func TestShapesOfPopulations(t *testing.T) {
 		f.expect()
 		owner := make([]int, c.n)
 		f.nearest(owner)
-		require.Equal(t, f.mixture(), e.group(), "%+v", c)
-		require.Equal(t, owner, e.Label)
+		require.Equal(t, f.mixture(), e.fitShapes(), "%+v", c)
+		require.Equal(t, owner, e.Shape)
 		require.EqualValues(t, 6, e.Round)
-		require.Equal(t, f.packed.factor, e.local.factor)
+		require.Equal(t, f.packed.factor, e.moveShapes.factor)
 
 		logPi := make([]float64, c.n)
 		for i := range logPi {

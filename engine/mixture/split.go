@@ -20,35 +20,35 @@ import (
 // are as many as most. The uniforms of c from first on seed the halves.
 func (f *fit) grow(logPi []float64, most int, level float64, c *rng.Counter, first uint64) {
 	const iterations = 6
-	var at fitting
-	page := notes.PageOf(f.ctx, "grow", f.x, logPi, f.all, most, level, *c, first)
+	var at fitState
+	page := notes.PageOf(f.ctx, "grow", f.x, logPi, f.components, most, level, *c, first)
 	if page.Recall(&at) {
-		f.all = at.All
+		f.components = at.All
 		f.resize()
 	} else {
-		at = fitting{}
+		at = fitState{}
 	}
 	f.expect()
-	for ; len(f.all) < most && f.ctx.Err() == nil; at.Iterations++ {
-		at.All = f.all
+	for ; len(f.components) < most && f.ctx.Err() == nil; at.Iterations++ {
+		at.All = f.components
 		page.Keep(&at)
 		domains := f.domains(logPi)
 		order := lists.Range(0, len(domains))
-		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(domains[b].left, domains[a].left) })
-		worst := domains[order[0]].left
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(domains[b].residual, domains[a].residual) })
+		worst := domains[order[0]].residual
 		var more []Component
 		for _, j := range order {
-			if left := domains[j].left; left <= level || left < worst/4 || len(f.all)+len(more) == most {
+			if left := domains[j].residual; left <= level || left < worst/4 || len(f.components)+len(more) == most {
 				break
 			}
-			parts := domains[j].halves(f.dim, f.all[j], c, first+uint64(at.Iterations)<<32+uint64(j)<<8)
-			f.all[j] = parts[0]
+			parts := domains[j].halves(f.dim, f.components[j], c, first+uint64(at.Iterations)<<32+uint64(j)<<8)
+			f.components[j] = parts[0]
 			more = append(more, parts[1])
 		}
 		if len(more) == 0 {
 			break
 		}
-		f.all = append(f.all, more...)
+		f.components = append(f.components, more...)
 		f.resize()
 		f.expect()
 		for range iterations {
@@ -56,26 +56,26 @@ func (f *fit) grow(logPi []float64, most int, level float64, c *rng.Counter, fir
 			f.expect()
 		}
 	}
-	at.All = f.all
+	at.All = f.components
 	page.Done(&at)
 }
 
 // resize makes room for as many components as there are.
 func (f *fit) resize() {
-	f.packed, f.share = New(f.dim, 1, len(f.all), false).NewPacked(), make([]float64, f.n*len(f.all))
+	f.packed, f.shares = New(f.dim, 1, len(f.components), false).NewPacked(), make([]float64, f.n*len(f.components))
 }
 
 // A domain is the points that are most likely a component's.
 type domain struct {
-	x     []float32
-	logPi []float64
-	left  float64 // of the variance of ln π, with the component's weight
+	x        []float32
+	logPi    []float64
+	residual float64 // of the variance of ln π, with the component's weight
 }
 
 func (f *fit) domains(logPi []float64) []domain {
 	owner := make([]int, f.n)
 	f.nearest(owner)
-	all := make([]domain, len(f.all))
+	all := make([]domain, len(f.components))
 	for r, j := range owner {
 		all[j].x = append(all[j].x, f.x[r*f.dim:(r+1)*f.dim]...)
 		all[j].logPi = append(all[j].logPi, logPi[r])
@@ -85,9 +85,9 @@ func (f *fit) domains(logPi []float64) []domain {
 		left, _ := (&Found{X: d.x, LogPi: d.logPi}).unexplained(f.dim)
 		// Where there are too few points to tell, the heavier first, and last.
 		const untold = 1e-12
-		d.left = f.all[j].Weight * max(left, untold)
+		d.residual = f.components[j].Weight * max(left, untold)
 		if math.IsNaN(left) {
-			d.left = f.all[j].Weight * untold
+			d.residual = f.components[j].Weight * untold
 		}
 	}
 	return all

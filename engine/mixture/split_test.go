@@ -109,8 +109,8 @@ func TestDomains(t *testing.T) {
 		logPi = append(logPi, v)
 	}
 	f := newFit(t.Context(), x, d, k)
-	for j := range f.all {
-		f.all[j] = Component{float64(j+1) / 6, []float64{float64(20 * j), 0}, []float64{1, 0, 1}}
+	for j := range f.components {
+		f.components[j] = Component{float64(j+1) / 6, []float64{float64(20 * j), 0}, []float64{1, 0, 1}}
 	}
 	f.expect()
 	all := f.domains(logPi)
@@ -122,10 +122,10 @@ func TestDomains(t *testing.T) {
 		from += size
 	}
 	left, _ := (&Found{X: all[0].x, LogPi: all[0].logPi}).unexplained(d)
-	require.InDelta(t, left/6, all[0].left, 1e-12)
+	require.InDelta(t, left/6, all[0].residual, 1e-12)
 	require.Greater(t, left, 0.1)
-	require.InDelta(t, 0, all[1].left, 1e-6, "it is quadratic")
-	require.InEpsilon(t, 0.5e-12, all[2].left, 1e-9)
+	require.InDelta(t, 0, all[1].residual, 1e-6, "it is quadratic")
+	require.InEpsilon(t, 0.5e-12, all[2].residual, 1e-9)
 
 	// One component is split where more is left than a level, as often as asked for.
 	for _, c := range []struct {
@@ -134,12 +134,12 @@ func TestDomains(t *testing.T) {
 		want  int
 	}{{3, 0, 3}, {4, left/6 + 1e-9, 3}, {4, left/6 - 1e-9, 4}, {4, left / 60, 4}} {
 		g := newFit(t.Context(), x, d, k)
-		copy(g.all, f.all)
+		copy(g.components, f.components)
 		stream := rng.Stream(1, rng.Scouting, 1)
 		g.grow(logPi, c.most, c.level, &stream, 0)
-		require.Len(t, g.all, c.want, c)
+		require.Len(t, g.components, c.want, c)
 		var sum float64
-		for _, one := range g.all {
+		for _, one := range g.components {
 			sum += one.Weight
 		}
 		require.InDelta(t, 1, sum, 1e-9)

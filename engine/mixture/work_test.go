@@ -92,30 +92,30 @@ func TestWorkOfScouts(t *testing.T) {
 func TestWalkersAdapt(t *testing.T) {
 	const n, d, moves = 30, 2, 4
 	e, twin := population(t, n, d, quartic), population(t, n, d, quartic)
-	for _, s := range []*search{e, twin} {
-		s.B = 1
-		for r := range s.Step {
-			s.Step[r] = 0.1 * float64(1+r)
+	for _, s := range []*scout{e, twin} {
+		s.Beta = 1
+		for r := range s.Lengths {
+			s.Lengths[r] = 0.1 * float64(1+r)
 		}
 	}
 	e.walk("walk", moves)
-	twin.evaluate(twin.Now, twin.X)
+	twin.evaluate(twin.LogPi, twin.X)
 	taken := 0
 	for range moves {
 		twin.move()
 		for r, yes := range twin.accepted {
 			if yes {
-				twin.Step[r] *= 1.5
+				twin.Lengths[r] *= 1.5
 				taken++
 			} else {
-				twin.Step[r] /= 1.1
+				twin.Lengths[r] /= 1.1
 			}
 		}
 	}
 	require.True(t, 0 < taken && taken < n*moves, taken)
-	require.Equal(t, twin.Step, e.Step)
+	require.Equal(t, twin.Lengths, e.Lengths)
 	require.Equal(t, twin.X, e.X)
-	require.Equal(t, twin.Now, e.Now)
+	require.Equal(t, twin.LogPi, e.LogPi)
 }
 
 // TestAnnealing: at each temperature so many moves, four times as many at the last, of a length that begins
@@ -125,20 +125,20 @@ func TestAnnealing(t *testing.T) {
 	e, twin := population(t, n, d, quartic), population(t, n, d, quartic)
 	e.Moves = moves
 	found := e.anneal()
-	twin.logBase = -math.Log(2*math.Pi) - 2*math.Log(2)
-	twin.begin()
+	twin.baseNorm = -math.Log(2*math.Pi) - 2*math.Log(2)
+	twin.drawBase()
 	length, logZ, temperatures := 2.4/math.Sqrt(d), 0.0, 0
-	for twin.B < 1 {
-		logZ += twin.warm()
-		twin.group()
+	for twin.Beta < 1 {
+		logZ += twin.raiseBeta()
+		twin.fitShapes()
 		temperatures++
 		left := moves
-		if twin.B == 1 {
+		if twin.Beta == 1 {
 			left = 4 * moves
 		}
 		for range left {
-			for r := range twin.Step {
-				twin.Step[r] = length
+			for r := range twin.Lengths {
+				twin.Lengths[r] = length
 			}
 			twin.move()
 			rate := 0.0
@@ -152,11 +152,11 @@ func TestAnnealing(t *testing.T) {
 	}
 	require.Greater(t, temperatures, 1)
 	lines := map[int]bool{}
-	for _, line := range twin.Line {
+	for _, line := range twin.Ancestor {
 		lines[line] = true
 	}
 	require.Equal(t, twin.X, found.X)
-	require.Equal(t, twin.Now, found.LogPi)
+	require.Equal(t, twin.LogPi, found.LogPi)
 	require.InDelta(t, logZ, found.LogZ, 1e-12)
 	require.Equal(t, len(lines), found.Lines)
 	require.Less(t, found.Lines, n)

@@ -129,7 +129,7 @@ func TestRegions(t *testing.T) {
 	workers := pool.New(1)
 	defer workers.Close()
 	own := pool.NewTools(workers, func() Density { return nil })
-	e := Scout{Seed: 1}.search(t.Context(), 1, own, workers)
+	e := Scout{Seed: 1}.newScout(t.Context(), 1, own, workers)
 	described := func(z float64) region { // members of z·q but for a factor of 2 and 1/2 by turns
 		f := &Found{}
 		for i, v := range points {
@@ -141,13 +141,13 @@ func TestRegions(t *testing.T) {
 	require.InDelta(t, 2, a.logZ(), 0.05)
 	a[0].logZ = 2
 	x, logPi := []float32{-1, 3, 8}, []float64{0, 1, 2}
-	for i, ratio := range a.ratios(x, logPi) {
+	for i, ratio := range a.logRatios(x, logPi) {
 		require.InDelta(t, logPi[i]-math.Log(math.Exp(2)*q(x[i])), ratio, 0.05)
 	}
 	a = append(a, a[0])
 	a[1].logZ = 4
 	require.InDelta(t, math.Log(math.Exp(2)+math.Exp(4)), a.logZ(), 1e-12)
-	for i, ratio := range a.ratios(x, logPi) {
+	for i, ratio := range a.logRatios(x, logPi) {
 		require.InDelta(t, logPi[i]-math.Log(q(x[i])*(math.Exp(2)+math.Exp(4))), ratio, 0.05)
 	}
 	of := func(over float64) float64 { return math.Log(q(3)*(math.Exp(2)+math.Exp(4))) + over }
@@ -166,8 +166,8 @@ func TestTogether(t *testing.T) {
 		return region{Found: f, logZ: 1 + math.Log(share)}
 	}
 	first := population(320, 1, 0.5)
-	require.Same(t, first.Found, regions{first}.together(2))
-	all := regions{first, population(80, 2, 0.49), population(80, 3, 0.01)}.together(2)
+	require.Same(t, first.Found, regions{first}.merge(2))
+	all := regions{first, population(80, 2, 0.49), population(80, 3, 0.01)}.merge(2)
 	require.InDelta(t, 1, all.LogZ, 1e-12)
 	require.Equal(t, []int{320, 2}, []int{all.Lines, all.Far})
 	have, members := map[float32]int{}, map[[2]float32]bool{}
@@ -187,7 +187,7 @@ func TestTogether(t *testing.T) {
 func TestMissingRegions(t *testing.T) {
 	workers := pool.New(1)
 	defer workers.Close()
-	e := Scout{Seed: 1}.search(t.Context(), 2, pool.NewTools(workers, func() Density { return nil }), workers)
+	e := Scout{Seed: 1}.newScout(t.Context(), 2, pool.NewTools(workers, func() Density { return nil }), workers)
 	random := rand.New(rand.NewPCG(3, 4))
 	described := func(n int, logZ float64, at, deviation float32) region {
 		f := &Found{LogPi: make([]float64, n)}
@@ -219,7 +219,7 @@ func TestMissingRegions(t *testing.T) {
 		"wide":              {narrow, described(100, 0, 0, 1), true},
 		"in a second":       {regions{narrow[0], wide[0]}, described(100, 0, 0, 1), false},
 	} {
-		require.Equal(t, c.want, c.of.lack(c.another, 2), name)
+		require.Equal(t, c.want, c.of.misses(c.another, 2), name)
 	}
 }
 
@@ -248,12 +248,12 @@ func TestLimitsOfRegions(t *testing.T) {
 		{30, 0.5, 1.01e-3, true}, {30, 0.5, 0.99e-3, false}, {30, 0.5, 1e9, true}, // and next to nothing
 	} {
 		known := regions{lattice(32, c.at, c.deviation, scale, math.Log(1/c.share))}
-		require.Equal(t, c.want, known.lack(another, 1), "%+v", c)
+		require.Equal(t, c.want, known.misses(another, 1), "%+v", c)
 		// Others farther away change nothing, and one that goes on is enough wherever it stands.
 		farther := lattice(8, 1e4, 1, scale, -50)
 		known[0].X, known[0].LogPi = append(known[0].X, farther.X...), append(known[0].LogPi, farther.LogPi...)
-		require.Equal(t, c.want, known.lack(another, 1), "%+v, and others", c)
-		require.Equal(t, c.want, append(regions{lattice(32, 500, 1, scale, -50)}, known...).lack(another, 1), "%+v, behind another", c)
+		require.Equal(t, c.want, known.misses(another, 1), "%+v, and others", c)
+		require.Equal(t, c.want, append(regions{lattice(32, 500, 1, scale, -50)}, known...).misses(another, 1), "%+v, behind another", c)
 	}
 	// Neighbours that are ten times as wide have to be many, to leave gaps where a member is: two walls of points.
 	for deviation, want := range map[float64]bool{9.9: false, 10.1: true} {
@@ -261,7 +261,7 @@ func TestLimitsOfRegions(t *testing.T) {
 		for i := range walls.X {
 			walls.X[i] = float32(scale * (1 + deviation*float64(2*(i%2)-1)))
 		}
-		require.Equal(t, want, regions{walls}.lack(another, 1), deviation)
+		require.Equal(t, want, regions{walls}.misses(another, 1), deviation)
 	}
 }
 
@@ -305,7 +305,7 @@ func TestLonelyMembers(t *testing.T) {
 			}
 			want := 2*lonely > n
 			outcomes[want]++
-			require.Equal(t, want, known.lack(another, 1), "%v, %d: %d are lonely", share, count, lonely)
+			require.Equal(t, want, known.misses(another, 1), "%v, %d: %d are lonely", share, count, lonely)
 		}
 	}
 	require.Positive(t, outcomes[true])
@@ -321,10 +321,10 @@ func TestBeside(t *testing.T) {
 		other.X = append(other.X, 5+float32(2*(i%2)-1), 16+6*float32(2*(i/2%2)-1)) // deviations 1 and 6
 	}
 	other.X = append(other.X, 400, 10, 0, -500)
-	off, ratio := g.beside(other, 2)
+	off, ratio := g.neighbourhood(other, 2)
 	require.InEpsilon(t, math.Sqrt((25/2.+36/4.5)/2), off, 1e-6)
 	require.InEpsilon(t, math.Sqrt(1/math.Sqrt(2)*6/math.Sqrt(4.5)), ratio, 1e-6)
-	require.Equal(t, []float64{0, 9/2. + 16/4.5}, g.away([]float32{1, 2, 4, 6}, []float32{1, 2}))
+	require.Equal(t, []float64{0, 9/2. + 16/4.5}, g.squaredDistances([]float32{1, 2, 4, 6}, []float32{1, 2}))
 }
 
 // TestPopulationsAboutWalkers have a quarter of the members, and at least 32.
@@ -407,11 +407,11 @@ func TestFewWalkers(t *testing.T) {
 	s.Far = true
 	require.Equal(t, walkers*(1+(200+20*d)/2), evaluations()-near)
 
-	e := Scout{Population: 2, Scale: []float64{1, 4}}.search(t.Context(), d, nil, nil)
-	e.Now, e.Step = []float64{-3, -3}, []float64{1, 100}
+	e := Scout{Population: 2, Scale: []float64{1, 4}}.newScout(t.Context(), d, nil, nil)
+	e.LogPi, e.Lengths = []float64{-3, -3}, []float64{1, 100}
 	law := 1 + math.Log(2*math.Pi) // a Gaussian's Z for its ln π one deviation away in each of two coordinates
-	require.InDelta(t, -3+law+math.Log(3*12), e.most(0), 1e-12)
-	require.InDelta(t, -3+law+2*math.Log(100*math.Sqrt2/2.4), e.most(1), 1e-12)
+	require.InDelta(t, -3+law+math.Log(3*12), e.maxLogMass(0), 1e-12)
+	require.InDelta(t, -3+law+2*math.Log(100*math.Sqrt2/2.4), e.maxLogMass(1), 1e-12)
 }
 
 // TestUphill: the way from a walker to a top falls by 1 somewhere or becomes steeper, or does neither.
@@ -444,7 +444,7 @@ func TestUphill(t *testing.T) {
 				}
 			}
 		})
-		require.Equal(t, c.uphill, e.uphill([]float32{1, 3}, []float64{5, 19}))
+		require.Equal(t, c.uphill, e.risesTo([]float32{1, 3}, []float64{5, 19}))
 	}
 	g := region{Found: &Found{X: []float32{1, 2, 3, 4, 5, 6}, LogPi: []float64{-1, 2, 0}}}
 	require.Equal(t, []float64{3, 4}, g.top(2))

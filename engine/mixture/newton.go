@@ -29,54 +29,53 @@ import (
 const InShape = 64
 
 const (
-	attempts     = 32    // to settle, and Gaussians that do
-	fewest, most = 2, 16 // draws of which ∇² is estimated, twice as many when they gain no more
-	slopes       = 8     // times as many for ∇ and the diagonal of ∇²
-	judged       = 512   // and KL
-	iterations   = 30    // at most
-	gain         = 0.05  // in KL, nats, that another iteration is worth
-	part         = 0.5   // of a coordinate's deviation, over which differences are taken
-	grid         = 64    // to a step, of which draws are multiples
-	chunk        = 4096  // states that are evaluated at once
+	maxAttempts        = 32    // to settle, and Gaussians that do
+	minDraws, maxDraws = 2, 16 // draws for ∇², twice as many whenever an iteration gains too little
+	slopeFactor        = 8     // times as many draws for ∇ and the diagonal of ∇²
+	judgeDraws         = 512   // draws for KL
+	maxIterations      = 30
+	minGain            = 0.05 // in KL, nats, of an iteration that is worth another
+	stepShare          = 0.5  // of a coordinate's deviation: the step of differences
+	grid               = 64   // parts of a step, of which draws are multiples
+	chunkStates        = 4096 // that are evaluated at once
 )
 
-// A settled Gaussian is N(μ, L Lᵀ), whose weight is still to be said.
+// settled is a Gaussian N(μ, L Lᵀ) that has settled. Its weight is not known yet.
 type settled struct {
 	Component
 	Divergence float64 // KL − ln Z, +Inf if it is not known
 }
 
-// settle returns Gaussians that have settled about the best of the walkers, and about the
-// best of those in other basins. An error says that ln π has no end in a direction.
-func (e *search) settle() (all []settled, err error) {
-	left := lists.Range(0, len(e.Now))
-	for range attempts {
-		if len(left) == 0 || e.ctx.Err() != nil {
+// settle returns the Gaussians that settle about the best walker, then about the best of those that
+// are in no basin so far. The error says that ln π never falls in some direction.
+func (s *scout) settle() (all []settled, err error) {
+	left := lists.Range(0, len(s.LogPi))
+	for range maxAttempts {
+		if len(left) == 0 || s.ctx.Err() != nil {
 			break
 		}
-		best := slices.MaxFunc(left, func(a, b int) int { return cmp.Compare(e.Now[a], e.Now[b]) })
-		s, err := e.newSettling(e.X[best*e.dim : (best+1)*e.dim])
+		best := slices.MaxFunc(left, func(a, b int) int { return cmp.Compare(s.LogPi[a], s.LogPi[b]) })
+		g, err := s.newSettling(s.X[best*s.dim : (best+1)*s.dim])
 		if err != nil {
 			return nil, err
 		}
-		if s == nil || !s.run() {
+		if g == nil || !g.run() {
 			break
 		}
-		if known := slices.ContainsFunc(all, func(other settled) bool { return e.level(number.Narrow(other.Mean), s.Best.Mean) }); !known {
-			all = append(all, s.Best)
+		if known := slices.ContainsFunc(all, func(other settled) bool { return s.isLevel(number.Narrow(other.Mean), g.Best.Mean) }); !known {
+			all = append(all, g.Best)
 		}
 		left = slices.DeleteFunc(left, func(r int) bool {
-			return r == best || e.level(e.X[r*e.dim:(r+1)*e.dim], s.Best.Mean)
+			return r == best || s.isLevel(s.X[r*s.dim:(r+1)*s.dim], g.Best.Mean)
 		})
 	}
 	return all, nil
 }
 
-// level reports whether ln π falls nowhere by much on the straight way from x to another
-// point.
-func (e *search) level(x []float32, to []float64) bool {
+// isLevel reports whether ln π falls nowhere by much between x and another point, on a straight line.
+func (s *scout) isLevel(x []float32, to []float64) bool {
 	const much = 3
-	f := e.between(x, to)
+	f := s.logPiAlong(x, to)
 	highest := math.Inf(-1)
 	for _, v := range f {
 		highest = max(highest, v)
@@ -87,24 +86,24 @@ func (e *search) level(x []float32, to []float64) bool {
 	return true
 }
 
-// between returns ln π on the straight way from x to another point.
-func (e *search) between(x []float32, to []float64) []float64 {
+// logPiAlong returns ln π at points of the straight line from x to another point.
+func (s *scout) logPiAlong(x []float32, to []float64) []float64 {
 	const points = 17
-	states, f := make([]float32, points*e.dim), make([]float64, points)
+	states, f := make([]float32, points*s.dim), make([]float64, points)
 	for k := range points {
 		by := float64(k) / (points - 1)
 		for i, v := range x {
-			states[k*e.dim+i] = float32((1-by)*float64(v) + by*to[i])
+			states[k*s.dim+i] = float32((1-by)*float64(v) + by*to[i])
 		}
 	}
-	e.evaluate(f, states)
+	s.evaluate(f, states)
 	return f
 }
 
-// A settling is a Gaussian on its way.
+// A settling is Newton's iteration of one Gaussian.
 type settling struct {
-	*search
-	settlement
+	*scout
+	settlingState
 	precision *mat.SymDense // Σ⁻¹
 	step      []float64     // of differences, [d]
 
@@ -117,8 +116,8 @@ type settling struct {
 	page *notes.Page
 }
 
-// A settlement is what a settling goes on from that was interrupted.
-type settlement struct {
+// A settlingState is what an interrupted settling goes on from.
+type settlingState struct {
 	Best              settled
 	Precision         []float64 // Σ⁻¹, [d][d] by its upper triangle
 	Noise             []float32 // of judge
@@ -126,51 +125,51 @@ type settlement struct {
 	Draws, Iterations int
 }
 
-// at returns where the settling is.
-func (s *settling) at() *settlement {
+// save returns the state of the settling.
+func (s *settling) save() *settlingState {
 	s.Precision, s.Rounds = s.precision.RawSymmetric().Data, s.Round
-	return &s.settlement
+	return &s.settlingState
 }
 
-// recall goes to where a page says that the settling was, if it does.
+// recall restores the state that the page holds, and reports whether it does.
 func (s *settling) recall() bool {
-	var m settlement
+	var m settlingState
 	if d := s.dim; !s.page.Recall(&m) || len(m.Best.Mean) != d || len(m.Best.Factor) != row(d) || len(m.Precision) != d*d || len(m.Noise) != len(s.Noise) {
 		return false
 	}
-	s.settlement, s.Round, s.precision = m, m.Rounds, mat.NewSymDense(s.dim, m.Precision)
+	s.settlingState, s.Round, s.precision = m, m.Rounds, mat.NewSymDense(s.dim, m.Precision)
 	return true
 }
 
 // newSettling begins at x. It returns nil where ln π has no curvature to be found.
-func (e *search) newSettling(x []float32) (*settling, error) {
-	d := e.dim
-	s := &settling{
-		search: e, step: make([]float64, d), gradient: make([]float64, d), curvature: mat.NewSymDense(d, nil),
-		precision: mat.NewSymDense(d, nil), draws: make([]float32, slopes/2*most*d),
-		states: make([]float32, (chunk+2*d)*d), values: make([]float64, chunk+2*d),
-		settlement: settlement{Noise: make([]float32, judged/2*d), Draws: fewest},
+func (s *scout) newSettling(x []float32) (*settling, error) {
+	d := s.dim
+	t := &settling{
+		scout: s, step: make([]float64, d), gradient: make([]float64, d), curvature: mat.NewSymDense(d, nil),
+		precision: mat.NewSymDense(d, nil), draws: make([]float32, slopeFactor/2*maxDraws*d),
+		states: make([]float32, (chunkStates+2*d)*d), values: make([]float64, chunkStates+2*d),
+		settlingState: settlingState{Noise: make([]float32, judgeDraws/2*d), Draws: minDraws},
 	}
-	s.page = notes.PageOf(e.ctx, "settle", e.Scout, d, e.Round, x)
-	if s.recall() {
-		return s, nil
+	t.page = notes.PageOf(s.ctx, "settle", s.Scout, d, s.Round, x)
+	if t.recall() {
+		return t, nil
 	}
-	e.normals(s.Noise)
-	s.Best.Mean = number.Widen(x)
-	if ok, err := s.measure(); !ok {
+	s.drawNormals(t.Noise)
+	t.Best.Mean = number.Widen(x)
+	if ok, err := t.measureSteps(); !ok {
 		return nil, err
 	}
-	for i, a := range s.step {
-		s.precision.SetSym(i, i, 1/(a*a))
+	for i, a := range t.step {
+		t.precision.SetSym(i, i, 1/(a*a))
 	}
-	s.Best = s.judge(s.Best.Mean, s.precision)
-	return s, nil
+	t.Best = t.judge(t.Best.Mean, t.precision)
+	return t, nil
 }
 
-// measure sets the steps to the coordinates' deviations where ln π is quadratic about the
+// measureSteps sets the steps to the coordinates' deviations where ln π is quadratic about the
 // mean: lengths at which, on the mean of both sides, it has fallen by some ½. It reports
 // whether there are such, and an error where ln π never falls.
-func (s *settling) measure() (ok bool, err error) {
+func (s *settling) measureSteps() (ok bool, err error) {
 	const low, high, tries = 0.1, 2, 100
 	const longest = 1e12
 	d := s.dim
@@ -179,13 +178,13 @@ func (s *settling) measure() (ok bool, err error) {
 	}
 	x, side := number.Narrow(s.Best.Mean), [2][]float64{make([]float64, d), make([]float64, d)}
 	for range tries {
-		here, _ := s.around(x, side)
+		here, _ := s.evaluateSides(x, side)
 		if math.IsInf(here, -1) {
 			return false, nil
 		}
-		known, longer := 0, longer(here)
+		known, factor := 0, stepFactor(here)
 		for i := range s.step {
-			switch fall := (here - (side[0][i]+side[1][i])/2) / (longer * longer); {
+			switch fall := (here - (side[0][i]+side[1][i])/2) / (factor * factor); {
 			case s.step[i] == longest && here-min(side[0][i], side[1][i]) < low:
 				return false, fmt.Errorf("ln π does not fall along x[%d], as far as %g: it cannot be normalised; let it fall, or bound the coordinate", i, longest)
 			case fall > high:
@@ -199,7 +198,7 @@ func (s *settling) measure() (ok bool, err error) {
 		}
 		if known == d {
 			for i := range s.step {
-				s.step[i] /= longer
+				s.step[i] /= factor
 			}
 			return true, nil
 		}
@@ -207,30 +206,30 @@ func (s *settling) measure() (ok bool, err error) {
 	return false, nil
 }
 
-// longer is by how much steps have to be longer than parts of deviations for rounding of
-// ln π, which is large far from the weight.
-func longer(logPi float64) float64 {
+// stepFactor returns how much longer than parts of deviations steps must be, because rounding errors
+// grow with ln π, which is large far from the weight.
+func stepFactor(logPi float64) float64 {
 	const coarse = 1e-4
 	return math.Sqrt(max(1, coarse*math.Abs(logPi)))
 }
 
 // run lets the Gaussian settle and reports whether it has become one.
 func (s *settling) run() bool {
-	for ; s.Iterations < iterations; s.Iterations++ {
-		s.page.Keep(s.at())
+	for ; s.Iterations < maxIterations; s.Iterations++ {
+		s.page.Keep(s.save())
 		before := s.Best.Divergence
 		if s.ctx.Err() != nil {
 			return false
 		}
 		s.differentiate(s.Draws)
-		if s.advance(); s.Best.Divergence < before-gain {
+		if s.advance(); s.Best.Divergence < before-minGain {
 			continue
 		}
-		if s.Draws *= 2; s.Draws > most {
-			s.Iterations = iterations
+		if s.Draws *= 2; s.Draws > maxDraws {
+			s.Iterations = maxIterations
 		}
 	}
-	s.page.Done(s.at())
+	s.page.Done(s.save())
 	return !math.IsInf(s.Best.Divergence, 0) && s.ctx.Err() == nil
 }
 
@@ -249,23 +248,23 @@ func place(x, z []float32, mean, factor []float64, sign float64) {
 // draws.
 func (s *settling) differentiate(curvatures int) {
 	d := s.dim
-	length := part * longer(s.Best.Divergence)
+	length := stepShare * stepFactor(s.Best.Divergence)
 	for i := range s.step {
 		s.step[i] = math.Exp2(math.Round(math.Log2(length / math.Sqrt(s.precision.At(i, i)))))
 	}
 	s.curvature.Zero()
-	s.normals(s.draws[:slopes/2*curvatures*d])
+	s.drawNormals(s.draws[:slopeFactor/2*curvatures*d])
 	x := make([]float32, d)
 	count, pairs := 0.0, 0.0
 	slope, bow := make([]float64, d), make([]float64, d)
 	side := [2][]float64{make([]float64, d), make([]float64, d)}
-	for k := range slopes * curvatures {
+	for k := range slopeFactor * curvatures {
 		sign := float64(1 - 2*(k%2))
 		place(x, s.draws[k/2*d:][:d], s.Best.Mean, s.Best.Factor, sign)
 		for i, a := range s.step { // so that states a step apart are so in float32 too
 			x[i] = float32(math.Round(float64(x[i])/a*grid) / grid * a)
 		}
-		here, ok := s.around(x, side)
+		here, ok := s.evaluateSides(x, side)
 		if !ok {
 			continue
 		}
@@ -278,7 +277,7 @@ func (s *settling) differentiate(curvatures int) {
 			continue
 		}
 		pairs++
-		s.mixed(x, side[k%2], here, sign)
+		s.addMixed(x, side[k%2], here, sign)
 	}
 	for i := range d {
 		s.gradient[i] = slope[i] / max(count, 1)
@@ -289,8 +288,9 @@ func (s *settling) differentiate(curvatures int) {
 	}
 }
 
-// around sets side to ln π at x with each coordinate a step further, and a step back.
-func (s *settling) around(x []float32, side [2][]float64) (here float64, ok bool) {
+// evaluateSides sets side[0] and side[1] to ln π at x with each coordinate a step further, and a step
+// back. here is ln π at x; ok says that all are finite.
+func (s *settling) evaluateSides(x []float32, side [2][]float64) (here float64, ok bool) {
 	d := s.dim
 	states := s.states[:(2*d+1)*d]
 	for r := range 2*d + 1 {
@@ -308,12 +308,12 @@ func (s *settling) around(x []float32, side [2][]float64) (here float64, ok bool
 	return f[2*d], !slices.ContainsFunc(f, func(v float64) bool { return math.IsInf(v, -1) })
 }
 
-// mixed adds −∂²/∂x_i∂x_j at x to the curvature, of steps of a sign.
-func (s *settling) mixed(x []float32, side []float64, here, sign float64) {
+// addMixed adds −∂²/∂x_i∂x_j at x to the curvature, by steps of the given sign.
+func (s *settling) addMixed(x []float32, side []float64, here, sign float64) {
 	d := s.dim
 	for low := 1; low < d; {
 		high, rows := low, 0
-		for high < d && rows+high <= chunk+2*d {
+		for high < d && rows+high <= chunkStates+2*d {
 			for j := range high {
 				state := s.states[rows*d:][:d]
 				copy(state, x)
@@ -376,7 +376,7 @@ func (s *settling) advance() {
 	}
 }
 
-// judge returns the Gaussian with its divergence, by the same noise each time.
+// judge returns a Gaussian with its divergence. All are judged by the same noise.
 func (s *settling) judge(mean []float64, precision *mat.SymDense) settled {
 	d := s.dim
 	q := settled{Component{Mean: mean, Factor: make([]float64, row(d))}, math.Inf(1)}
@@ -394,9 +394,9 @@ func (s *settling) judge(mean []float64, precision *mat.SymDense) settled {
 		}
 		logQ -= math.Log(l.At(i, i))
 	}
-	x, f := s.states[:judged*d], s.values[:judged]
+	x, f := s.states[:judgeDraws*d], s.values[:judgeDraws]
 	var squares float64
-	for k := range judged {
+	for k := range judgeDraws {
 		z := s.Noise[k/2*d:][:d]
 		place(x[k*d:][:d], z, q.Mean, q.Factor, float64(1-2*(k%2)))
 		for _, v := range z {
@@ -404,49 +404,49 @@ func (s *settling) judge(mean []float64, precision *mat.SymDense) settled {
 		}
 	}
 	s.evaluate(f, x)
-	q.Divergence = logQ - squares/2/judged
+	q.Divergence = logQ - squares/2/judgeDraws
 	for _, v := range f {
-		q.Divergence -= v / judged
+		q.Divergence -= v / judgeDraws
 	}
 	return q
 }
 
-// approach lets walkers begin about the centre, from near and far.
-func (e *search) approach() {
-	d := e.dim
-	e.depart([...]float64{0.5, 1.5, 5, 15}, e.Center, e.Scale, func(reach float64) float64 { return reach * e.Scale[0] / math.Sqrt(float64(d)) })
-	e.walk("approach", 200+10*d)
+// startNear lets walkers begin about the centre, from near and far.
+func (s *scout) startNear() {
+	d := s.dim
+	s.scatter([...]float64{0.5, 1.5, 5, 15}, s.Center, s.Scale, func(reach float64) float64 { return reach * s.Scale[0] / math.Sqrt(float64(d)) })
+	s.walk("approach", 200+10*d)
 }
 
-// cull puts walkers that have got nowhere where others have.
-func (e *search) cull() {
-	good := e.arrived()
-	for r := range e.Now {
+// replaceLost moves walkers that found no weight to those that did.
+func (s *scout) replaceLost() {
+	good := s.arrived()
+	for r := range s.LogPi {
 		if len(good) > 0 && !slices.Contains(good, r) {
 			from := good[r%len(good)]
-			copy(e.X[r*e.dim:(r+1)*e.dim], e.X[from*e.dim:])
-			e.Now[r] = e.Now[from]
+			copy(s.X[r*s.dim:(r+1)*s.dim], s.X[from*s.dim:])
+			s.LogPi[r] = s.LogPi[from]
 		}
 	}
 }
 
-// gather takes walkers to Gaussians and draws the population of them, or, where ln π is a
-// sum over the coordinates, lets each coordinate find its own. Where nothing settles it
-// returns the walkers, or nil for a population to be annealed.
-func (e *search) gather() (*Found, error) {
+// settleAll lets Gaussians settle about the walkers, and draws the population from them. If ln π is a
+// sum over the coordinates, each coordinate finds its own values instead. If nothing settles it
+// returns the walkers, or nil where a population is to be annealed.
+func (s *scout) settleAll() (*Found, error) {
 	const sweeps = 40
-	d, n := e.dim, len(e.Now)
-	e.cull()
-	found := &Found{X: e.X, LogPi: e.Now, Lines: n}
+	d, n := s.dim, len(s.LogPi)
+	s.replaceLost()
+	found := &Found{X: s.X, LogPi: s.LogPi, Lines: n}
 	separable := false
-	if e.Sums {
-		e.own.Lend(func(own Density) { separable = found.Separable(d, own) })
+	if s.Sums {
+		s.densities.Lend(func(own Density) { separable = found.Separable(d, own) })
 	}
 	if separable {
-		e.sweeps(sweeps, found)
+		s.sweeps(sweeps, found)
 		return found, nil
 	}
-	all, err := e.settle()
+	all, err := s.settle()
 	if err != nil {
 		return nil, err
 	}
@@ -456,32 +456,32 @@ func (e *search) gather() (*Found, error) {
 		}
 		return found, nil
 	}
-	lowest := slices.Min(lists.Map(all, func(s settled) float64 { return s.Divergence }))
+	lowest := slices.Min(lists.Map(all, func(g settled) float64 { return g.Divergence }))
 	var sum float64
-	for _, s := range all {
-		s.Weight = math.Exp(lowest - s.Divergence)
-		sum += s.Weight
-		found.Gaussians = append(found.Gaussians, s.Component)
+	for _, g := range all {
+		g.Weight = math.Exp(lowest - g.Divergence)
+		sum += g.Weight
+		found.Gaussians = append(found.Gaussians, g.Component)
 	}
 	for k := range found.Gaussians {
 		found.Gaussians[k].Weight /= sum
 	}
-	e.normals(e.proposal)
+	s.drawNormals(s.proposal)
 	k, below := 0, found.Gaussians[0].Weight
 	for r := range n {
 		for k+1 < len(all) && float64(r)+0.5 > below*float64(n) {
 			k++
 			below += found.Gaussians[k].Weight
 		}
-		place(e.X[r*d:(r+1)*d], e.proposal[r*d:(r+1)*d], all[k].Mean, all[k].Factor, 1)
+		place(s.X[r*d:(r+1)*d], s.proposal[r*d:(r+1)*d], all[k].Mean, all[k].Factor, 1)
 	}
-	e.evaluate(e.Now, e.X)
-	found.LogZ = measure.Weigh(found.weigh(d)).LogZ
+	s.evaluate(s.LogPi, s.X)
+	found.LogZ = measure.Weigh(found.logRatios(d)).LogZ
 	return found, nil
 }
 
-// weigh returns R = ln q − ln π of the population, q the mixture of the Gaussians.
-func (found *Found) weigh(dim int) []float64 {
+// logRatios returns R = ln q − ln π of the population, q the mixture of the Gaussians.
+func (found *Found) logRatios(dim int) []float64 {
 	p, r := pack(found.Gaussians, dim), make([]float64, len(found.LogPi))
 	p.logDensities(r, found.X)
 	floats.Sub(r, found.LogPi)
@@ -509,12 +509,12 @@ func (found *Found) settledLook(dim int) Look {
 	}
 	look.Several = look.Components > 1
 	look.Apart = look.Several
-	look.Gaussian = !look.Several && stat.MeanOf(found.weigh(dim)).Deviation() < rounding
+	look.Gaussian = !look.Several && stat.MeanOf(found.logRatios(dim)).Deviation() < rounding
 	return look
 }
 
-// divided returns so many Gaussians, the heaviest or halves of them.
-func divided(all []Component, n int) []Component {
+// resized returns n Gaussians: the heaviest, or all with the heaviest halved until there are enough.
+func resized(all []Component, n int) []Component {
 	all = slices.Clone(all)
 	for len(all) < n {
 		k := floats.MaxIdx(lists.Map(all, func(c Component) float64 { return c.Weight }))

@@ -283,10 +283,10 @@ func TestNothingSettles(t *testing.T) {
 }
 
 // searching is a search of one walker with a density.
-func searching(t *testing.T, d int, own func() Density) *search {
+func searching(t *testing.T, d int, own func() Density) *scout {
 	workers := pool.New(1)
 	t.Cleanup(workers.Close)
-	return &search{Scout: Scout{Seed: 5}, ctx: t.Context(), dim: d, workers: workers, own: pool.NewTools(workers, own)}
+	return &scout{Scout: Scout{Seed: 5}, ctx: t.Context(), dim: d, workers: workers, densities: pool.NewTools(workers, own)}
 }
 
 // TestStepsOfSettling: where ln π is quadratic, with precision matrix P about m, a settling
@@ -351,7 +351,7 @@ func TestStepsOfSettling(t *testing.T) {
 	s.advance()
 	require.LessOrEqual(t, s.Best.Divergence, before.Divergence)
 
-	at := *s.at()
+	at := *s.save()
 	require.Equal(t, s.Best.Mean, at.Best.Mean)
 	for i := range d {
 		for j := range i + 1 {
@@ -384,7 +384,7 @@ func TestLevel(t *testing.T) {
 				}
 			}
 		})
-		require.Equal(t, c.level, e.level([]float32{1, 3}, []float64{9, -1}), "%v", c.values)
+		require.Equal(t, c.level, e.isLevel([]float32{1, 3}, []float64{9, -1}), "%v", c.values)
 	}
 }
 
