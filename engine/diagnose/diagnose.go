@@ -194,16 +194,16 @@ func (c *column) value(v float64) float64 {
 	return v
 }
 
-// take returns the columns of values of all observables.
+// columnsOf returns the columns of states by the values of their observables.
 func (d *diagnosis) columnsOf(values []float64) []float64 {
 	stride := len(d.observables)
-	taken := make([]float64, len(values)/stride*d.width)
+	columns := make([]float64, len(values)/stride*d.width)
 	for i := range len(values) / stride {
 		for j := range d.columns {
-			taken[i*d.width+j] = d.columns[j].value(values[i*stride+d.columns[j].of])
+			columns[i*d.width+j] = d.columns[j].value(values[i*stride+d.columns[j].of])
 		}
 	}
-	return taken
+	return columns
 }
 
 // observe returns the columns of a walk's states.

@@ -11,8 +11,8 @@ import (
 	"github.com/revgen/revgen/engine/chains"
 )
 
-// Prospectors begin so many scales of the target away from where it is known to have weight;
-// below are how many they are, and how many steps they take, if work allows.
+// prospectScales are the distances at which chains begin, in scales of the target, from where it is
+// known to have weight.
 var prospectScales = []float64{10, 20, 40}
 
 const (
@@ -38,8 +38,8 @@ type Prospect struct {
 	Near string `json:"near,omitempty"`
 }
 
-// prospecting returns how many prospectors there are and how many steps they take: fewer in a glance at
-// a target that another program computes.
+// prospectSize returns the number of chains from far away and of their steps. A glance at a target that
+// another program computes has fewer.
 func (d *diagnosis) prospectSize() (n, steps int) {
 	if d.glance && !d.cheap {
 		return prospectors / 2, prospectSteps / 8
@@ -114,8 +114,8 @@ func (d *diagnosis) place(values []float64) string {
 	return strings.Join(list, ", ")
 }
 
-// likelihoods returns ln π of a walk's states, of which values are the observables, in the
-// coordinates that they move in, nil where it is not observed.
+// logDensities returns ln π of a walk's states in the coordinates that they move in. values are their
+// observables. It returns nil where ln π is not observed.
 func (d *diagnosis) logDensities(w chains.Walk, values []float64) (all []float64) {
 	if v, ok := w.(chains.VectorWalk); ok {
 		return v.LogDensities()
@@ -128,7 +128,7 @@ func (d *diagnosis) logDensities(w chains.Walk, values []float64) (all []float64
 	return all
 }
 
-// low returns the ln π that the share lowDensity of states lie below, −∞ where none is observed.
+// low returns the ln π that the share lowShare of states lie below, −∞ where none is observed.
 func low(likelihoods []float64) float64 {
 	if likelihoods == nil {
 		return math.Inf(-1)

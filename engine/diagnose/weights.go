@@ -45,7 +45,7 @@ func (d *diagnosis) weigh(ctx context.Context) (err error) {
 	if d.logs == nil {
 		return nil
 	}
-	within, cancel := d.deadline(ctx, 0.7)
+	within, cancel := d.deadline(ctx, 0.7) // the walk of the samples may take 0.6
 	defer cancel()
 	most := min(maxWeighed, stateBytes/(8*d.width+4*len(d.center)))
 	if d.options.Need {

@@ -200,7 +200,7 @@ func Factorise(a []float64, d int, part, least float64) (short int) {
 	return short
 }
 
-// set makes the components those that are evaluated.
+// set sets the Gaussians that p evaluates.
 func (p *Packed) set(all []Component) {
 	m := p.model
 	for j, c := range all {

@@ -420,7 +420,7 @@ func (w *Work) divide(rows int, k []uint8) {
 	w.groups = w.groups[:n]
 	put := func(label, row int) {
 		at := w.count[label]
-		w.groups[w.first[label]+at/octet].put(at%octet, row)
+		w.groups[w.first[label]+at/octet].set(at%octet, row)
 		w.count[label]++
 	}
 	if k != nil {
@@ -437,8 +437,8 @@ func (w *Work) divide(rows int, k []uint8) {
 	}
 }
 
-// put puts a row in a place, and in those behind it.
-func (b *group) put(at, row int) {
+// set puts a row in a place, and in all places behind it.
+func (b *group) set(at, row int) {
 	b.n = at + 1
 	for i := at; i < octet; i++ {
 		b.rows[i] = row
@@ -451,9 +451,9 @@ func (w *Work) ofComponent(all []float64, e, n, lo, hi int) []float64 {
 	return all[(first+lo)*n : (first+hi)*n]
 }
 
-// components calls f for each component j of those labels that rows have, number e of its label, and
+// eachComponent calls f for each component j of those labels that rows have, number e of its label, and
 // their groups.
-func (p *Packed) components(w *Work, f func(j, e, lo, hi int)) {
+func (p *Packed) eachComponent(w *Work, f func(j, e, lo, hi int)) {
 	m := p.model
 	for label := range m.labels {
 		if lo, hi := w.first[label], w.first[label+1]; lo < hi {
@@ -478,7 +478,7 @@ func (p *Packed) LogDensity(dst []float64, x []float32, k []uint8, w *Work) {
 			}
 		}
 	}
-	p.components(w, func(j, e, lo, hi int) {
+	p.eachComponent(w, func(j, e, lo, hi int) {
 		y := w.ofComponent(w.y, e, size, lo, hi)
 		asm.Whiten(y, w.x[lo*size:hi*size], p.mean[j*m.dim:][:m.dim], p.inverse[j*m.triangle:][:m.triangle])
 		z, slope := y, []float64(nil)
@@ -623,7 +623,7 @@ func (p *Packed) Score(grad, dx []float32, coefficients []float64, w *Work) {
 		clear(w.slope)
 	}
 	logits := logitsOf(m, grad)
-	p.components(w, func(j, e, lo, hi int) {
+	p.eachComponent(w, func(j, e, lo, hi int) {
 		y, share := w.ofComponent(w.y, e, size, lo, hi), w.ofComponent(w.share, e, octet, lo, hi)
 		// products returns sums of derivatives times the first columns of 1 and y, and the number of
 		// rows that count.

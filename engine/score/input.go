@@ -136,7 +136,7 @@ func describe(formats []engine.Format) string {
 	return strings.Join(lists.Map(formats, text), ", ")
 }
 
-// shapeText shows the shapeText of rows.
+// shapeText writes the shape of an array of states, whose leading lengths are free.
 func shapeText(shape []int) string {
 	text := "(…"
 	for _, n := range shape {
@@ -145,7 +145,7 @@ func shapeText(shape []int) string {
 	return text + ")"
 }
 
-// openArray reads the header of an openArray.
+// openArray reads the header of an array.
 func (in *Input) openArray(size int64, format string, formats []engine.Format) error {
 	counted := &countingReader{r: in.reader}
 	h, err := npy.ReadHeader(counted)
