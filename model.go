@@ -4,13 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"time"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/diagnose"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/engine/run"
-	"github.com/revgen/revgen/internal/pool"
 )
 
 // A Model is a trained generator with the configuration that trained it.
@@ -18,70 +16,11 @@ type Model struct {
 	// Evaluation measures the generator against its exact reference; nil if the model
 	// was loaded, or its system has none.
 	Evaluation *measure.Evaluation
-	// Warnings are what was seen in training that the user should know of.
+	// Warnings are those of the training; none if the model was loaded.
 	Warnings []string
 
 	file   *run.Model
 	config engine.Config
-}
-
-// TrainOptions say how a run is carried out, and do not change its numbers. The zero
-// value trains in memory with a thread for each processor.
-type TrainOptions struct {
-	// Dir is a run directory, made if need be, where files and checkpoints are kept.
-	// If it holds a run of the same configuration, this continues.
-	Dir string
-	// MaxTime, if positive, stops the run after that long, as ctx does.
-	MaxTime time.Duration
-	// MaxEvaluations, if positive, stops the run likewise when a target of one's own has been
-	// evaluated so often.
-	MaxEvaluations int64
-	// Threads to compute with; 0 means one for each processor.
-	Threads int
-	// Progress, if not nil, is called at every logged step.
-	Progress func(run.Progress)
-	// Ranks, if not nil, are the processes that share this training: each calls Train
-	// with the same configuration, and has the model then, with the bits of one process
-	// alone. The number 0 alone uses Dir, calls Progress and has an Evaluation. Where
-	// another fails the error is engine.ErrElsewhere.
-	Ranks Ranks
-	// Start, if not nil, is the model whose parameters the run begins with: that of
-	// another temperature, say. It becomes part of the configuration.
-	Start *Model
-}
-
-// Ranks are processes that go through the same program side by side: package
-// internal/mpi has those of MPI, for one.
-type Ranks = pool.Ranks
-
-// Train runs Algorithm 1 to the end that the configuration says, and measures the
-// generator. Where ctx or MaxTime ends it earlier the error is run.ErrStopped, and
-// Train with the same Dir continues, to the same bits. cfg must not change meanwhile.
-func Train(ctx context.Context, cfg engine.Config, opt TrainOptions) (*Model, error) {
-	options := run.Options{Dir: opt.Dir, MaxTime: opt.MaxTime, MaxEvaluations: opt.MaxEvaluations, Progress: opt.Progress}
-	if opt.Start != nil {
-		options.Start = &run.Start{Config: opt.Start.config, Params: opt.Start.file.Params}
-		var err error
-		if cfg, err = engine.Reseeded(cfg, cfg.Shared().Training.Seed); err != nil {
-			return nil, err
-		}
-		cfg.Shared().Training.Start = options.Start.Hash()
-	}
-	workers := engine.NewWorkers(opt.Threads)
-	defer workers.Close()
-	if opt.Ranks != nil {
-		workers.Join(opt.Ranks)
-	}
-	result, err := run.Train(ctx, cfg, workers, options)
-	if err != nil {
-		return nil, err
-	}
-	file, err := run.NewModel(cfg, result)
-	if err != nil {
-		return nil, err
-	}
-	file.Params = slices.Clone(file.Params)
-	return &Model{Evaluation: result.Evaluation, Warnings: result.Warnings, file: file, config: cfg}, nil
 }
 
 // Load reads the model of a run directory or a model file, whose system is one of
@@ -101,15 +40,15 @@ func (m *Model) Save(path string) error { return m.file.Write(path) }
 // Config returns the configuration that trained the model, which must not be changed.
 func (m *Model) Config() engine.Config { return m.config }
 
-// Seed returns the seed of the training run. Its samples are those that were
-// measured; take another for samples that are independent of the Evaluation.
+// Seed returns the seed of the training run. The Evaluation measured the samples of this seed;
+// take another one for samples that are independent of it.
 func (m *Model) Seed() uint64 { return m.config.Shared().Training.Seed }
 
 // Params returns the generator's parameters θ. The slice is the model's own.
 func (m *Model) Params() []float32 { return m.file.Params }
 
-// MarshalJSON describes the model: its configuration, its parameters' number, the hash of
-// both, its evaluation, and the layouts of its states.
+// MarshalJSON describes the model: its configuration, the number of its parameters, the hash of
+// configuration and parameters, its evaluation, and the layouts of its states.
 func (m *Model) MarshalJSON() ([]byte, error) {
 	s, err := m.NewSampler(m.Seed(), 1)
 	if err != nil {
@@ -118,7 +57,7 @@ func (m *Model) MarshalJSON() ([]byte, error) {
 	defer s.Close()
 	formats := s.Formats()
 	for i := range formats {
-		formats[i].Shape = append([]int{}, formats[i].Shape...) // that of a scalar is a list without lengths
+		formats[i].Shape = append([]int{}, formats[i].Shape...) // a scalar's shape is [] in JSON, not null
 	}
 	return json.Marshal(struct {
 		System     string              `json:"system"`
@@ -135,10 +74,10 @@ func (m *Model) MarshalJSON() ([]byte, error) {
 	}{m.file.System, s.Dim(), len(m.file.Params), m.file.Hash(), m.file.Step, m.file.Path, m.Seed(), formats, m.file.Config, m.Evaluation, m.Warnings})
 }
 
-// Diagnose says how far the model's samples can be trusted, without anything exact of
-// the target: what drifts under its Metropolis kernel, and whether independent chains
-// agree (package diagnose). Moves of 0 are those of diagnose.Work. Threads are those to
-// compute with, 0 for one for each processor.
+// Diagnose reports how far the model's samples can be trusted, without an exact reference:
+// whether they drift under the target's Metropolis kernel, and whether independent chains agree
+// (package diagnose). opt.Moves of 0 stands for diagnose.Work, and threads of 0 for one thread for each
+// processor.
 func (m *Model) Diagnose(ctx context.Context, opt diagnose.Options, threads int) (*diagnose.Report, error) {
 	workers := engine.NewWorkers(threads)
 	defer workers.Close()
@@ -153,7 +92,7 @@ func (m *Model) Diagnose(ctx context.Context, opt diagnose.Options, threads int)
 	return diagnose.Run(ctx, system, m.file.Params, opt)
 }
 
-// NewSampler returns the stream of a seed, computed with the given number of threads,
+// NewSampler returns the sampler of a seed, which computes with the given number of threads,
 // 0 for one for each processor. It must be closed.
 func (m *Model) NewSampler(seed uint64, threads int) (*Sampler, error) {
 	cfg, err := engine.Reseeded(m.config, seed)

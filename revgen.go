@@ -11,22 +11,21 @@
 //	spins := make([]int8, 1000*sampler.Dim())
 //	err = sampler.Sample(ctx, revgen.States{Spins: spins}, 0, 0)
 //
-// A configuration comes from a preset by Configure or from JSON by ParseConfig. A
-// model is trained by Train, or read from a run directory or a model file by Load,
-// and kept by Save. A sampler draws any part of the stream of samples that belongs
-// to the model and a seed, evaluates the target at any states and takes them along
-// the target's Metropolis kernel, all in the caller's slices. Diagnose says how far its
-// samples can be trusted.
+// Configure makes a configuration of a preset, and ParseConfig of JSON. Train trains a model,
+// Save writes it to a file, and Load reads it from there or from a run directory. A sampler
+// draws any part of the stream of samples that belongs to the model and a seed, evaluates the
+// target at any states and takes them along the target's Metropolis kernel, all in the
+// caller's slices. Diagnose reports how far the samples can be trusted.
 //
 // A target of one's own is an engine.Definition: configure it with
 // catalogue.Systems{definition}.Configure, and give it to Load beside the path. Package
 // cli makes a whole program of it.
 //
 // The package has no state, prints nothing, and leaves no goroutine behind when Train
-// has returned and samplers are closed. Errors of a configuration are
-// *catalogue.ConfigError, a run that was cancelled or out of time is run.ErrStopped,
-// a damaged file *run.FileError, and numbers that ceased to be finite
-// *engine.NonFiniteError, for errors.Is and errors.As.
+// has returned and samplers are closed. Errors, for errors.Is and errors.As, are
+// *catalogue.ConfigError for a configuration, run.ErrStopped for a run that was cancelled or out
+// of time, *run.FileError for a damaged file, and *engine.NonFiniteError for numbers that ceased
+// to be finite.
 package revgen
 
 import (
@@ -56,10 +55,9 @@ func Configure(system, preset string, set ...string) (engine.Config, error) {
 	return Systems().Configure(system, preset, set...)
 }
 
-// ParseConfig returns the configuration that JSON describes, as config.json of a run
-// or a part of it: {"system": "ising", "preset": "best", "target": {"l": 16}}. Its
-// system is one of Systems or of one's own. Errors are *catalogue.ConfigError, and name
-// line and key.
+// ParseConfig returns the configuration that JSON describes: config.json of a run, or a part of
+// it such as {"system": "ising", "preset": "best", "target": {"l": 16}}. Its system is one of
+// Systems or of one's own. Errors are *catalogue.ConfigError, and name line and key.
 func ParseConfig(text []byte, own ...engine.Definition) (engine.Config, error) {
 	if text == nil {
 		text = []byte{}
