@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A file of an archive.
+// A file is one of an archive or an installation.
 type file struct {
 	name string
 	mode int64
@@ -28,8 +28,8 @@ func sources(names ...string) (files []file, err error) {
 	return files, nil
 }
 
-// pack returns the files, in a folder, as a compressed archive whose bytes say
-// nothing of who made it, where and in which order.
+// pack returns the files, in a folder, as a compressed archive. Its bytes do not depend on
+// who made it, where, and in which order the files are.
 func pack(folder string, date time.Time, files []file) ([]byte, error) {
 	var out bytes.Buffer
 	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
@@ -37,7 +37,7 @@ func pack(folder string, date time.Time, files []file) ([]byte, error) {
 		return nil, err
 	}
 	t := tar.NewWriter(z)
-	for _, f := range sorted(files) {
+	for _, f := range sortedByName(files) {
 		h := &tar.Header{Typeflag: tar.TypeReg, Name: folder + "/" + f.name, Mode: f.mode, Size: int64(len(f.data)), ModTime: date, Format: tar.FormatUSTAR}
 		if err := t.WriteHeader(h); err != nil {
 			return nil, err

@@ -212,7 +212,7 @@ func TestRelease(t *testing.T) {
 	require.EqualError(t, release(dir, "v1.2.3", []string{"linux"}), "linux: a platform is like linux/amd64")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "x"), []byte("abc"), 0o600))
 	require.ErrorContains(t, release(dir, "v1.2.3", nil), "is not empty")
-	require.NoError(t, sums(dir))
+	require.NoError(t, writeSums(dir))
 	text, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
 	require.NoError(t, err)
 	require.Equal(t, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  x\n", string(text))

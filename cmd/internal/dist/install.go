@@ -9,55 +9,55 @@ import (
 	"time"
 )
 
-// install writes what belongs to the program and its library under a prefix: manual pages,
-// completions, licences, and with a folder for it the package for Python, whose library is a
-// link to that of the prefix. Both are below root, which is that of a package that is made.
+// install writes manual pages, completions and licences below a prefix. If python is a folder, it
+// writes the package for Python there, with a link to the library of the prefix. root
+// stands for / (DESTDIR).
 func install(b *built, root, prefix, python string) error {
-	all, err := pages(b.version, b.date)
+	texts, err := pages(b.version, b.date)
 	if err != nil {
 		return err
 	}
 	var files []file
 	share := path.Join(prefix, "share")
-	for _, f := range all {
-		if to, ok := map[string]string{
+	for _, f := range texts {
+		if name, ok := map[string]string{
 			"completions/revgen.bash": "bash-completion/completions/revgen",
 			"completions/_revgen":     "zsh/site-functions/_revgen",
 			"completions/revgen.fish": "fish/vendor_completions.d/revgen.fish",
 		}[f.name]; ok {
-			f.name = to
+			f.name = name
 		}
 		f.name = path.Join(share, f.name)
 		files = append(files, f)
 	}
-	others, err := licences(b.info)
+	modules, err := licences(b.info)
 	if err != nil {
 		return err
 	}
-	licence, err := sources("LICENSE")
+	own, err := sources("LICENSE")
 	if err != nil {
 		return err
 	}
-	for _, f := range append(others, licence...) {
+	for _, f := range append(modules, own...) {
 		f.name = path.Join(share, "doc/revgen", f.name)
 		files = append(files, f)
 	}
 	if python != "" {
-		own, info, _, err := b.pythonPackage("py3-none-any")
+		contents, info, _, err := b.pythonPackage("py3-none-any")
 		if err != nil {
 			return err
 		}
-		for _, f := range append(own, record(own, info)) {
+		for _, f := range append(contents, record(contents, info)) {
 			f.name = path.Join(python, f.name)
 			files = append(files, f)
 		}
 	}
 	for _, f := range files {
-		to := filepath.Join(root, f.name)
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		dst := filepath.Join(root, f.name)
+		if err := os.MkdirAll(filepath.Dir(dst), 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(to, f.data, os.FileMode(f.mode)); err != nil {
+		if err := os.WriteFile(dst, f.data, os.FileMode(f.mode)); err != nil {
 			return err
 		}
 	}
@@ -75,9 +75,9 @@ func install(b *built, root, prefix, python string) error {
 	return os.Symlink(target, link)
 }
 
-// here is what has been built on this machine, whether or not it is a release.
-func here(path, version string) (*built, error) {
-	b, err := read(path, version, time.Now())
+// readLocal returns a program or library built on this machine, which need not be a release.
+func readLocal(path, version string) (*built, error) {
+	b, err := readBuilt(path, version, time.Now())
 	if err != nil {
 		return nil, err
 	}

@@ -12,24 +12,24 @@ import (
 	"github.com/revgen/revgen/internal/lists"
 )
 
-// licenceNames are those of files that have to be passed on with a program.
+// licenceNames matches the names of files that have to be passed on with a program.
 var licenceNames = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([.-].*)?$`)
 
-// licences returns those of the modules that a program is made of, and Go's own, in
-// a folder for each.
+// licences returns the licences of Go and of the modules that a program is made of, in a folder
+// for each.
 func licences(info *debug.BuildInfo) ([]file, error) {
 	args := []string{"list", "-mod=readonly", "-m", "-f", "{{.Path}}\t{{.Dir}}"}
 	args = append(args, lists.Map(info.Deps, func(m *debug.Module) string { return m.Path })...)
-	found, err := output(args...)
+	listed, err := goOutput(args...)
 	if err != nil {
 		return nil, err
 	}
-	root, err := output("env", "GOROOT")
+	root, err := goOutput("env", "GOROOT")
 	if err != nil {
 		return nil, err
 	}
 	var all []file
-	for line := range strings.SplitSeq(found+"\ngo\t"+root, "\n") {
+	for line := range strings.SplitSeq(listed+"\ngo\t"+root, "\n") {
 		module, dir, ok := strings.Cut(line, "\t")
 		if !ok || dir == "" {
 			return nil, fmt.Errorf("the sources of %s are not on this machine: go mod download", module)
@@ -43,6 +43,7 @@ func licences(info *debug.BuildInfo) ([]file, error) {
 	return all, nil
 }
 
+// licencesIn returns the licences in a folder, with names that begin with prefix.
 func licencesIn(dir, prefix string) (files []file, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -64,8 +65,8 @@ func licencesIn(dir, prefix string) (files []file, err error) {
 	return files, nil
 }
 
-// output returns what a go command prints.
-func output(args ...string) (string, error) {
+// goOutput returns what a go command prints.
+func goOutput(args ...string) (string, error) {
 	c := exec.Command("go", args...)
 	c.Stderr = os.Stderr
 	text, err := c.Output()

@@ -9,8 +9,8 @@
 // same revision gives the same bytes by the same Go and C compiler, wherever and whenever it
 // is made: times are the revision's, or SOURCE_DATE_EPOCH.
 //
-// With -wheel it makes the wheel alone. With -prefix it installs what make install has not
-// built, and belongs to it.
+// With -wheel it makes the wheel alone. With -prefix it installs the files that belong to the
+// program and its library, which make install has built.
 package main
 
 import (
@@ -52,7 +52,7 @@ func main() {
 		err = fmt.Errorf("there are no arguments: %q", flag.Args())
 	case *prefix != "":
 		var b *built
-		if b, err = here(*library, *version); err == nil {
+		if b, err = readLocal(*library, *version); err == nil {
 			err = install(b, *root, *prefix, *python)
 		}
 	case *wheel:
@@ -66,8 +66,8 @@ func main() {
 	}
 }
 
-// versions are what names of files can hold, and Go's pseudo-versions.
-var versions = regexp.MustCompile(`^v\d+\.\d+\.\d+[0-9A-Za-z.+-]*$`)
+// versionPattern matches versions, Go's pseudo-versions too, that names of files can hold.
+var versionPattern = regexp.MustCompile(`^v\d+\.\d+\.\d+[0-9A-Za-z.+-]*$`)
 
 // release makes all files of a release.
 func release(out, version string, platforms []string) error {
@@ -99,18 +99,17 @@ func release(out, version string, platforms []string) error {
 			return err
 		}
 	}
-	return sums(out)
+	return writeSums(out)
 }
 
 func checkVersion(version string) error {
-	if version != "" && !versions.MatchString(version) {
+	if version != "" && !versionPattern.MatchString(version) {
 		return fmt.Errorf("-version: %q is not like v1.2.3", version)
 	}
 	return nil
 }
 
-// writeWheel writes the wheel to a folder, of a library that is there or, without its
-// name, is built.
+// writeWheel writes the wheel of a library to a folder. If library is "" it is built.
 func writeWheel(out, version, library string) error {
 	if err := checkVersion(version); err != nil {
 		return err
@@ -123,7 +122,7 @@ func writeWheel(out, version, library string) error {
 	if library == "" {
 		b, err = buildLibrary(version)
 	} else {
-		b, err = here(library, version)
+		b, err = readLocal(library, version)
 	}
 	if err != nil {
 		return fmt.Errorf("the wheel: %w", err)
@@ -136,7 +135,7 @@ func writeWheel(out, version, library string) error {
 	return os.WriteFile(filepath.Join(out, name), data, 0o644)
 }
 
-// A built program or library.
+// A built is a program or library as go build has written it.
 type built struct {
 	version, os, arch string
 	program           []byte
@@ -152,12 +151,12 @@ func build(version, platform string) (*built, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b, static(b.program)
+	return b, checkStatic(b.program)
 }
 
-// compile compiles a command to a file of the given name, and reads that.
+// compile compiles a command to a file of the given name, and reads the file.
 func compile(name, version, platform, command, link string, env []string, args ...string) (*built, error) {
-	system, arch, ok := strings.Cut(platform, "/")
+	goos, arch, ok := strings.Cut(platform, "/")
 	if !ok {
 		return nil, errors.New("a platform is like linux/amd64")
 	}
@@ -172,25 +171,25 @@ func compile(name, version, platform, command, link string, env []string, args .
 	defer os.RemoveAll(work)
 	path := filepath.Join(work, name)
 	c := exec.Command("go", append([]string{"build", "-trimpath", "-buildvcs=auto", "-ldflags", link, "-o", path}, append(args, command)...)...)
-	// Nothing of the environment may change the program.
-	c.Env = append(append(os.Environ(), "GOOS="+system, "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOEXPERIMENT=", "GOWORK=off", "GOFIPS140=off"), env...)
+	// The environment must not change the program.
+	c.Env = append(append(os.Environ(), "GOOS="+goos, "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOEXPERIMENT=", "GOWORK=off", "GOFIPS140=off"), env...)
 	c.Stderr = os.Stderr
 	if err := c.Run(); err != nil {
 		return nil, fmt.Errorf("go build: %w", err)
 	}
-	b, err := read(path, version, time.Time{})
+	b, err := readBuilt(path, version, time.Time{})
 	if err != nil {
 		return nil, err
 	}
-	if !versions.MatchString(b.version) {
+	if !versionPattern.MatchString(b.version) {
 		return nil, fmt.Errorf("the version of these sources is %q, as far as go can tell: make the release in a clone of the repository, or give -version", b.version)
 	}
 	return b, nil
 }
 
-// read returns what go build has written to a file. Where nothing says of when the sources
-// are, its date is the given one, and an error if that is none.
-func read(path, version string, date time.Time) (*built, error) {
+// readBuilt reads a file that go build has written. If nothing tells the date of its sources, it
+// has the given date, and if that is zero an error is returned.
+func readBuilt(path, version string, date time.Time) (*built, error) {
 	b := &built{}
 	var err error
 	if b.info, err = buildinfo.ReadFile(path); err != nil {
@@ -234,11 +233,11 @@ func dateOf(info *debug.BuildInfo, epoch string) (time.Time, error) {
 
 var errNoDate = errors.New("the sources are in no repository that says when they are from: set SOURCE_DATE_EPOCH")
 
-// static reports a program that needs a dynamic linker.
-func static(program []byte) error {
+// checkStatic returns an error if a program needs a dynamic linker.
+func checkStatic(program []byte) error {
 	f, err := elf.NewFile(bytes.NewReader(program))
 	if err != nil {
-		return nil // not of a system with ELF
+		return nil // the platform has no ELF
 	}
 	if slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
 		return errors.New("the program is not static")
@@ -248,7 +247,7 @@ func static(program []byte) error {
 
 // write writes the archive and the bill of materials.
 func (b *built) write(out string) error {
-	docs, err := filepath.Glob("docs/*.[ms]*") // pages and pictures
+	docs, err := filepath.Glob("docs/*.[ms]*") // Markdown and SVG
 	if err != nil {
 		return err
 	}
@@ -286,8 +285,8 @@ func (b *built) write(out string) error {
 	return os.WriteFile(filepath.Join(out, b.name()+".tar.gz"), archive, 0o644)
 }
 
-// sums writes the checksums of a folder's files, as sha256sum does.
-func sums(out string) error {
+// writeSums writes the checksums of a folder's files, as sha256sum does.
+func writeSums(out string) error {
 	entries, err := os.ReadDir(out)
 	if err != nil {
 		return err

@@ -56,8 +56,8 @@ func pages(version string, date time.Time) (files []file, err error) {
 	return files, manual(root)
 }
 
-// markUp makes the texts of a command and of those below it the Markdown that
-// package doc takes them for.
+// markUp makes Markdown, which package doc expects, of the texts of a command and its
+// subcommands.
 func markUp(cmd *cobra.Command) {
 	if !strings.HasPrefix(cmd.CommandPath(), "revgen completion") { // cobra's own, with Markdown's indentation
 		cmd.Long = markdown(cmd.Long)
@@ -69,18 +69,17 @@ func markUp(cmd *cobra.Command) {
 	}
 }
 
-// markdown returns plain text, whose lines that begin with spaces stand as they are,
-// as Markdown.
+// markdown returns plain text as Markdown. Lines that begin with spaces become blocks of code.
 func markdown(text string) string {
 	var out strings.Builder
-	inside := false // a block of lines that stand as they are
+	inCode := false
 	for line := range strings.SplitSeq(text+"\n", "\n") {
 		indented := strings.HasPrefix(line, " ")
-		if indented != inside {
+		if indented != inCode {
 			out.WriteString("\n```\n")
-			inside = indented
+			inCode = indented
 		}
-		if !inside {
+		if !inCode {
 			line = escape(line)
 		}
 		out.WriteString(line + "\n")
@@ -88,7 +87,7 @@ func markdown(text string) string {
 	return strings.TrimSpace(out.String())
 }
 
-// escape returns plain text as Markdown.
+// escape returns a line of plain text as Markdown.
 func escape(text string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "<", `\<`, ">", `\>`, "[", `\[`, "]", `\]`, "|", `\|`).Replace(text)
 }

@@ -13,20 +13,19 @@ import (
 	"github.com/revgen/revgen/internal/lists"
 )
 
-// An object of JSON.
+// An object is one of JSON.
 type object = map[string]any
 
 const (
-	unsaid = "NOASSERTION" // licences of modules are in the archive, as their authors wrote them
-	itself = "SPDXRef-revgen"
+	noAssertion = "NOASSERTION" // licences of modules are in the archive, as their authors wrote them
+	programID   = "SPDXRef-revgen"
 )
 
-// bill returns what the program is made of, by what its linker wrote into it: the
-// modules whose packages are in it, with their sums as in go.sum, and Go. The names are those
-// of SPDX 2.3.
+// bill returns the bill of materials in SPDX 2.3, from what the linker wrote into the program: Go,
+// and the modules whose packages are in it, with their checksums as in go.sum.
 func (b *built) bill() ([]byte, error) {
 	sum := sha256.Sum256(b.program)
-	program := newMaterial(itself, b.info.Main.Path, b.version)
+	program := newMaterial(programID, b.info.Main.Path, b.version)
 	program["packageFileName"], program["primaryPackagePurpose"], program["licenseDeclared"] = "revgen", "APPLICATION", "Apache-2.0"
 	if b.info.Path == libraryCommand {
 		program["packageFileName"], program["primaryPackagePurpose"] = libraryName, "LIBRARY"
@@ -45,9 +44,9 @@ func (b *built) bill() ([]byte, error) {
 		p["comment"] = m.Sum
 		packages = append(packages, p)
 	}
-	relationships := []object{{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": itself}}
+	relationships := []object{{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": programID}}
 	for _, p := range packages[1:] {
-		relationships = append(relationships, object{"spdxElementId": itself, "relationshipType": "DEPENDS_ON", "relatedSpdxElement": p["SPDXID"]})
+		relationships = append(relationships, object{"spdxElementId": programID, "relationshipType": "DEPENDS_ON", "relatedSpdxElement": p["SPDXID"]})
 	}
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
@@ -62,12 +61,13 @@ func (b *built) bill() ([]byte, error) {
 	return text.Bytes(), err
 }
 
+// newMaterial returns the entry of a module.
 func newMaterial(id, path, version string) object {
 	// A purl has lower-case names; the type golang has no others.
 	purl := "pkg:golang/" + strings.ToLower(path) + "@" + strings.ReplaceAll(version, "+", "%2B")
 	return object{
-		"name": path, "SPDXID": id, "versionInfo": version, "primaryPackagePurpose": "LIBRARY", "downloadLocation": unsaid, "filesAnalyzed": false,
-		"licenseConcluded": unsaid, "licenseDeclared": unsaid, "copyrightText": unsaid,
+		"name": path, "SPDXID": id, "versionInfo": version, "primaryPackagePurpose": "LIBRARY", "downloadLocation": noAssertion, "filesAnalyzed": false,
+		"licenseConcluded": noAssertion, "licenseDeclared": noAssertion, "copyrightText": noAssertion,
 		"externalRefs": []object{{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator": purl}},
 	}
 }

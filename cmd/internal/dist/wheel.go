@@ -36,7 +36,7 @@ func buildLibrary(version string) (*built, error) {
 
 // hasCompiler reports whether there is the C compiler that the library needs.
 func hasCompiler() bool {
-	cc, err := output("env", "CC")
+	cc, err := goOutput("env", "CC")
 	if err != nil {
 		return false
 	}
@@ -63,8 +63,8 @@ func (b *built) wheel() (name string, data []byte, err error) {
 	return fmt.Sprintf("revgen-%s-%s.whl", version, tag), data, err
 }
 
-// pythonPackage returns the files of the package but for its library and its record, the
-// name of the folder that describes it, and its version.
+// pythonPackage returns the files of the package without its library and its record, the name
+// of its dist-info folder, and its version.
 func (b *built) pythonPackage(tag string) (files []file, info, version string, err error) {
 	if version, err = pythonVersion(b.version); err != nil {
 		return nil, "", "", err
@@ -89,14 +89,14 @@ func (b *built) pythonPackage(tag string) (files []file, info, version string, e
 	if err != nil {
 		return nil, "", "", err
 	}
-	others, err := licences(b.info)
+	notices, err := licences(b.info)
 	if err != nil {
 		return nil, "", "", err
 	}
-	for i := range others {
-		others[i].name = info + "/" + others[i].name
+	for i := range notices {
+		notices[i].name = info + "/" + notices[i].name
 	}
-	return append(append(files, others...),
+	return append(append(files, notices...),
 		file{"revgen/_version.py", 0o644, fmt.Appendf(nil, "__version__ = %q\n", version)},
 		file{info + "/LICENSE", 0o644, texts[1].data},
 		file{info + "/sboms/revgen.spdx.json", 0o644, bill},
@@ -105,7 +105,7 @@ func (b *built) pythonPackage(tag string) (files []file, info, version string, e
 	), info, version, nil
 }
 
-// metadata is what precedes the description.
+// metadata returns METADATA up to the description.
 func metadata(version string) string {
 	return `Metadata-Version: 2.1
 Name: revgen
@@ -129,11 +129,11 @@ Description-Content-Type: text/markdown
 `
 }
 
-// record lists files with their sums, itself without.
+// record returns RECORD, which lists files with their checksums, and itself without one.
 func record(files []file, info string) file {
 	name := info + "/RECORD"
 	var text bytes.Buffer
-	for _, f := range sorted(files) {
+	for _, f := range sortedByName(files) {
 		sum := sha256.Sum256(f.data)
 		fmt.Fprintf(&text, "%s,sha256=%s,%d\n", f.name, base64.RawURLEncoding.EncodeToString(sum[:]), len(f.data))
 	}
@@ -141,19 +141,18 @@ func record(files []file, info string) file {
 	return file{name, 0o644, text.Bytes()}
 }
 
-func sorted(files []file) []file {
+func sortedByName(files []file) []file {
 	return slices.SortedFunc(slices.Values(files), func(a, b file) int { return cmp.Compare(a.name, b.name) })
 }
 
-// zipped returns the files as a zip archive whose bytes say nothing of who made it, where
-// and in which order.
+// zipped returns the files as a zip archive, whose bytes are as reproducible as pack's.
 func zipped(date time.Time, files []file) ([]byte, error) {
-	if first := time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC); date.Before(first) {
-		date = first // of the format
+	if earliest := time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC); date.Before(earliest) {
+		date = earliest // that a zip archive can hold
 	}
 	var out bytes.Buffer
 	z := zip.NewWriter(&out)
-	for _, f := range sorted(files) {
+	for _, f := range sortedByName(files) {
 		h := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: date.UTC()}
 		h.SetMode(os.FileMode(f.mode))
 		w, err := z.CreateHeader(h)
@@ -170,22 +169,22 @@ func zipped(date time.Time, files []file) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-var pseudo = regexp.MustCompile(`^v(\d+\.\d+\.\d+)(?:-(alpha|beta|rc)\.?(\d+))?(?:[-.](?:0\.)?(\d{14})-([0-9a-f]{12}))?(?:\+([0-9A-Za-z.]+))?$`)
+var versionParts = regexp.MustCompile(`^v(\d+\.\d+\.\d+)(?:-(alpha|beta|rc)\.?(\d+))?(?:[-.](?:0\.)?(\d{14})-([0-9a-f]{12}))?(?:\+([0-9A-Za-z.]+))?$`)
 
-// pythonVersion returns a version of Go as Python orders versions (PEP 440).
+// pythonVersion returns a version of a Go module in Python's form (PEP 440), with the same order.
 func pythonVersion(version string) (string, error) {
-	m := pseudo.FindStringSubmatch(version)
+	m := versionParts.FindStringSubmatch(version)
 	if m == nil {
 		return "", fmt.Errorf("the version %q has none of Python's beside it, as v1.2.3 and v1.2.3-rc.1 have", version)
 	}
 	text := m[1]
-	after := ".dev" // what comes before the version whose name it has
+	suffix := ".dev" // a pseudo-version comes before the version that it names
 	if m[2] != "" {
 		text += map[string]string{"alpha": "a", "beta": "b", "rc": "rc"}[m[2]] + m[3]
-		after = ".post"
+		suffix = ".post" // and after the pre-release that it names
 	}
 	if m[4] != "" {
-		text += after + m[4]
+		text += suffix + m[4]
 	}
 	if local := strings.Trim(m[5]+"."+m[6], "."); local != "" {
 		text += "+" + local
@@ -193,8 +192,8 @@ func pythonVersion(version string) (string, error) {
 	return text, nil
 }
 
-// manylinux returns the name of the platforms that a shared library runs on: those with the
-// C library whose symbols it needs.
+// manylinux returns the tag of the platforms that a shared library runs on: Linux with a C
+// library that has the symbols that it needs.
 func manylinux(library []byte) (string, error) {
 	f, err := elf.NewFile(bytes.NewReader(library))
 	if err != nil {
@@ -217,17 +216,18 @@ func manylinux(library []byte) (string, error) {
 	return tag + "_" + arch, err
 }
 
-// partsOfC are libraries that come with the C library.
+// partsOfC matches the libraries that come with the C library.
 var partsOfC = regexp.MustCompile(`^(lib(c|m|pthread|dl|rt|resolv|util)\.so\.\d|ld-linux-.*)$`)
 
-// glibc returns manylinux_2_x of a library that needs others, and symbols of versions of theirs.
+// glibc returns the tag manylinux_2_x of a library, given the libraries and the versions of the
+// symbols that it needs.
 func glibc(needed, versions []string) (string, error) {
 	for _, name := range needed {
 		if !partsOfC.MatchString(name) {
 			return "", fmt.Errorf("the library needs %s, which not every Linux has", name)
 		}
 	}
-	least := -1
+	newest := -1 // minor version of glibc
 	for _, v := range versions {
 		if minor, ok := strings.CutPrefix(v, "GLIBC_2."); ok {
 			minor, _, _ = strings.Cut(minor, ".")
@@ -235,11 +235,11 @@ func glibc(needed, versions []string) (string, error) {
 			if err != nil {
 				return "", fmt.Errorf("a symbol of the library has the version %s", v)
 			}
-			least = max(least, n)
+			newest = max(newest, n)
 		}
 	}
-	if least < 0 {
+	if newest < 0 {
 		return "", errors.New("the library needs nothing of glibc: a wheel is for Linux with glibc")
 	}
-	return fmt.Sprintf("manylinux_2_%d", max(least, 17)), nil // 17 is the first that has a name like this
+	return fmt.Sprintf("manylinux_2_%d", max(newest, 17)), nil // there are no such tags for older versions
 }
