@@ -18,18 +18,17 @@ import (
 
 // A callback is the host's target.
 type callback struct {
-	c    *C.revgen_target // a copy, of which C has the memory as long as Go needs it
-	stop func()           // ends the training, if there is one
+	c    *C.revgen_target // a copy; what it points to is the host's, and lives as long as the model
+	stop func()           // ends the training; nil if there is none
 
-	mu   sync.Mutex // of the calls, and of what follows
+	mu   sync.Mutex // held during a call; guards the fields below
 	x    []float64
 	mode []int32
 	out  []float64
 	err  error
 }
 
-// newCallback returns the host's target, and the system of it; nothing if there is
-// none.
+// newCallback returns the host's target and its system, or nil if t is null.
 func newCallback(t *C.revgen_target) (*callback, []engine.Definition, error) {
 	if t == nil {
 		return nil, nil, nil
@@ -44,8 +43,8 @@ func newCallback(t *C.revgen_target) (*callback, []engine.Definition, error) {
 	case t.modes > vectors.MaxModes:
 		return nil, nil, argument(fmt.Sprintf("target: %d modes are more than %d", uint64(t.modes), vectors.MaxModes))
 	}
-	copied := *t
-	b := &callback{c: &copied}
+	target := *t
+	b := &callback{c: &target}
 	const summary = "the host's own target"
 	if t.modes == 0 {
 		return b, []engine.Definition{density.Reals(callbackName, summary, b)}, nil
@@ -53,10 +52,10 @@ func newCallback(t *C.revgen_target) (*callback, []engine.Definition, error) {
 	return b, []engine.Definition{density.Mixed(callbackName, summary, modal{b})}, nil
 }
 
-// callbackName is the system of a target of the host's.
+// callbackName is the name of the system of the host's target.
 const callbackName = "callback"
 
-// cause returns why the callback failed, once, and err if it did not.
+// cause returns the callback's failure and forgets it; if it has not failed, err.
 func (b *callback) cause(err error) error {
 	if b == nil {
 		return err
@@ -69,8 +68,8 @@ func (b *callback) cause(err error) error {
 	return err
 }
 
-// evaluate sets out to ln π of n states. After a failure it is NaN, and the host is
-// not called again.
+// evaluate sets b.out to ln π of n states. After a failure, which cause has not yet returned, it
+// sets NaN and does not call the host.
 func (b *callback) evaluate(n int, x []float32, k []uint8) {
 	b.x, b.mode, b.out = b.x[:0], b.mode[:0], append(b.out[:0], make([]float64, n)...)
 	for _, v := range x {

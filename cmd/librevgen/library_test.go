@@ -64,7 +64,7 @@ func open(t *testing.T) (cHandle, *handle) {
 	var id cHandle
 	require.EqualValues(t, ok, revgenOpen(&id))
 	t.Cleanup(func() { revgenClose(id) })
-	return id, find(id)
+	return id, findHandle(id)
 }
 
 // c returns a C string.
@@ -117,9 +117,9 @@ func TestHandles(t *testing.T) {
 	id, h := open(t)
 	next, _ := open(t)
 	require.Equal(t, id+1, next)
-	require.Same(t, h, find(id))
+	require.Same(t, h, findHandle(id))
 	require.EqualValues(t, ok, revgenClose(id))
-	require.Nil(t, find(id))
+	require.Nil(t, findHandle(id))
 	var needed cSize
 	buffer := make([]cChar, 64)
 	for name, got := range map[string]cInt{
@@ -136,10 +136,10 @@ func TestHandles(t *testing.T) {
 	require.Equal(t, "the handle is not open\x00", string(unsafe.Slice((*byte)(unsafe.Pointer(&buffer[0])), int(n))))
 
 	id, h = open(t)
-	h.using.Lock()
+	h.busy.Lock()
 	require.EqualValues(t, busy, revgenThreads(id, 1))
 	require.EqualValues(t, ok, revgenCancel(id), "nothing is under way")
-	h.using.Unlock()
+	h.busy.Unlock()
 	requireError(t, id, ok, other, "", revgenThreads(id, 1))
 	require.Nil(t, h.cancel)
 }
@@ -175,8 +175,8 @@ func TestCalls(t *testing.T) {
 		requireError(t, id, c.status, c.kind, text, call(id, func(ctx context.Context, got *handle) error {
 			require.Same(t, h, got)
 			require.NotNil(t, h.cancel)
-			require.Empty(t, h.text)
-			require.EqualValues(t, other, h.kind)
+			require.Empty(t, h.errorText)
+			require.EqualValues(t, other, h.errorKind)
 			return c.err
 		}))
 		require.Nil(t, h.cancel)
@@ -299,12 +299,12 @@ func TestTargetsOfHosts(t *testing.T) {
 func TestTimeLimits(t *testing.T) {
 	most := math.MaxInt64 / 2 / 1e9
 	for limit, want := range map[float64]time.Duration{0: 0, 1e-9: 1, 1.5: 1500 * time.Millisecond, most: time.Duration(most * 1e9)} {
-		got, err := seconds(cDouble(limit), "x")
+		got, err := timeLimit(cDouble(limit), "x")
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
 	for _, limit := range []float64{-1e-300, math.NaN(), math.Inf(1), math.Nextafter(most, math.Inf(1))} {
-		_, err := seconds(cDouble(limit), "x")
+		_, err := timeLimit(cDouble(limit), "x")
 		require.EqualError(t, err, "x: max_seconds is not a time")
 	}
 }
@@ -314,20 +314,20 @@ func TestTextsInBuffers(t *testing.T) {
 	for size, want := range map[cSize]string{0: "......", 1: "\x00.....", 3: "ab\x00...", 4: "abc\x00..", 5: "abc\x00.."} {
 		buffer := []byte("......")
 		to := (*cChar)(unsafe.Pointer(&buffer[0]))
-		require.EqualValues(t, 4, put(to, size, "abc"))
+		require.EqualValues(t, 4, copyText(to, size, "abc"))
 		require.Equal(t, want, string(buffer))
 		needed := cSize(99)
-		err := give(to, size, &needed, "abc")
+		err := returnText(to, size, &needed, "abc")
 		require.EqualValues(t, 4, needed)
 		if size >= 4 {
 			require.NoError(t, err)
-			require.NoError(t, give(to, size, nil, "abc"))
+			require.NoError(t, returnText(to, size, nil, "abc"))
 		} else {
 			require.EqualError(t, err, "size: the buffer is smaller than the text")
 		}
 	}
-	require.EqualValues(t, 4, put(nil, 9, "abc"))
-	require.Error(t, give(nil, 9, nil, "abc"))
+	require.EqualValues(t, 4, copyText(nil, 9, "abc"))
+	require.Error(t, returnText(nil, 9, nil, "abc"))
 	_, err := text(nil, "path")
 	require.EqualError(t, err, "path: a null pointer")
 	got, err := text(c("abc"), "path")
@@ -469,12 +469,12 @@ func TestTrainings(t *testing.T) {
 	callbacks.Progress = func(int64, int64, float64, float64) int { return 0 }
 	require.EqualValues(t, failed, revgenTrain(id, c(own), nil, nil))
 	require.EqualValues(t, config, revgenErrorKind(id))
-	require.Contains(t, h.text, `unknown system "callback"`)
-	require.Contains(t, h.text, "; callback is that of a target by callback, which was not given")
+	require.Contains(t, h.errorText, `unknown system "callback"`)
+	require.Contains(t, h.errorText, "; callback is that of a target by callback, which was not given")
 	require.EqualValues(t, failed, revgenTrain(id, c(`{"system": "other"}`), nil, nil))
-	require.NotContains(t, h.text, "by callback")
-	require.NotContains(t, hostless(errors.New(`unknown system "callback"`), new(callback)).Error(), "by callback")
-	require.NoError(t, hostless(nil, nil))
+	require.NotContains(t, h.errorText, "by callback")
+	require.NotContains(t, explainMissing(errors.New(`unknown system "callback"`), new(callback)).Error(), "by callback")
+	require.NoError(t, explainMissing(nil, nil))
 	for want, change := range map[string]func(){
 		"training: its size is not that of this version's": func() { training.size-- },
 		"training: max_seconds is not a time":              func() { training.max_seconds = -1 },
@@ -483,7 +483,7 @@ func TestTrainings(t *testing.T) {
 		before, of := *training, *host
 		change()
 		require.NotEqual(t, cInt(ok), revgenTrain(id, c(own), host, training))
-		require.Equal(t, want, h.text)
+		require.Equal(t, want, h.errorText)
 		*training, *host = before, of
 	}
 	require.Nil(t, h.model)
@@ -517,7 +517,7 @@ func TestTrainings(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model.rvg")
 	require.EqualValues(t, ok, revgenSave(id, c(path)))
 	require.EqualValues(t, failed, revgenLoad(id, c(path), nil))
-	require.Contains(t, h.text, "which was not given")
+	require.Contains(t, h.errorText, "which was not given")
 	loaded, l := open(t)
 	requireError(t, loaded, ok, other, "", revgenLoad(loaded, c(path), host))
 	require.Equal(t, h.model.Params(), l.model.Params())

@@ -4,8 +4,8 @@
 //	go build -buildmode=c-shared -ldflags '-extldflags=-Wl,-z,nodelete' -o librevgen.so ./cmd/librevgen
 //
 // exports.c holds the functions that hosts call and refuses processes that were
-// forked; here they find the handle's model, translate arguments, and make statuses of
-// errors and panics.
+// forked. The functions here find the handle's model, translate arguments, and turn errors and
+// panics into statuses.
 package main
 
 /*
@@ -37,11 +37,11 @@ import (
 	"github.com/revgen/revgen/internal/version"
 )
 
-func main() {} // never runs; a library has none
+func main() {} // is not called in a library
 
 // A handle is what a revgen of the host stands for.
 type handle struct {
-	using   sync.Mutex // held by the call that it is in
+	busy    sync.Mutex // held by the call under way
 	threads int
 	model   *revgen.Model
 	target  *callback // of the model, nil if it is not the host's
@@ -50,22 +50,23 @@ type handle struct {
 	ranks   mpi.Hosted // of the host's communicator, nil for none
 
 	diagnosis string  // of the model, "" if there is none yet
-	diagnosed float64 // the time that it was given
+	diagnosed float64 // max_seconds of the diagnosis
 
-	mu     sync.Mutex // of what follows
-	text   string     // of the last error
-	kind   C.int      // of it
-	cancel context.CancelCauseFunc
+	mu        sync.Mutex // guards the fields below
+	errorText string     // of the last error
+	errorKind C.int      // of the last error
+	cancel    context.CancelCauseFunc
 }
 
-// handles are those that are open. Numbers are never used again.
+// handles are the open handles. Numbers are never used again.
 var handles = struct {
 	sync.Mutex
 	open map[uint64]*handle
 	last uint64
 }{open: map[uint64]*handle{}}
 
-func find(id C.revgen) *handle {
+// findHandle returns the handle of a number, nil if it is not open.
+func findHandle(id C.revgen) *handle {
 	handles.Lock()
 	defer handles.Unlock()
 	return handles.open[uint64(id)]
@@ -79,33 +80,34 @@ type failure struct {
 
 func (f *failure) Error() string { return f.text }
 
+// argument returns the error of an argument that cannot be used.
 func argument(text string) error { return &failure{C.REVGEN_ARGUMENT, text} }
 
 var errCancelled = errors.New("cancelled")
 
-// call does something with a handle, and returns its status.
+// call calls do with a handle, keeps its error for revgen_error, and returns its status.
 func call(id C.revgen, do func(ctx context.Context, h *handle) error) C.int {
-	h := find(id)
+	h := findHandle(id)
 	if h == nil {
 		return C.REVGEN_HANDLE
 	}
-	if !h.using.TryLock() {
+	if !h.busy.TryLock() {
 		return C.REVGEN_BUSY
 	}
-	defer h.using.Unlock()
+	defer h.busy.Unlock()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	h.mu.Lock()
-	h.text, h.kind, h.cancel = "", C.REVGEN_KIND_OTHER, cancel
+	h.errorText, h.errorKind, h.cancel = "", C.REVGEN_KIND_OTHER, cancel
 	h.mu.Unlock()
 	err := crash.Catch(func() error { return do(ctx, h) })
 	if p, ok := errors.AsType[*crash.Panic](err); ok {
-		if broken, ok := p.Value.(*mpi.Failure); ok {
-			err = broken
+		if failure, ok := p.Value.(*mpi.Failure); ok {
+			err = failure
 		}
 	}
 	if failed := h.target.cause(nil); failed != nil {
 		err = failed
-		h.use(h.model, h.target) // a sampler remembers that its target failed
+		h.hold(h.model, h.target) // drops the sampler, which remembers that its target failed
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -114,11 +116,11 @@ func call(id C.revgen, do func(ctx context.Context, h *handle) error) C.int {
 	if err == nil {
 		return C.REVGEN_OK
 	}
-	h.text, h.kind = err.Error(), kind(err)
+	h.errorText, h.errorKind = err.Error(), kind(err)
 	return status(err)
 }
 
-// kind returns what revgen.h says that an error is about.
+// kind returns the kind of an error, as revgen.h lists them.
 func kind(err error) C.int {
 	switch {
 	case errors.As(err, new(*catalogue.ConfigError)):
@@ -133,7 +135,7 @@ func kind(err error) C.int {
 	return C.REVGEN_KIND_OTHER
 }
 
-// status returns what revgen.h says of an error.
+// status returns the status of an error, as revgen.h lists them.
 func status(err error) C.int {
 	var own *failure
 	switch {
@@ -164,13 +166,13 @@ func revgenClose(id C.revgen) C.int {
 		handles.Lock()
 		delete(handles.open, uint64(id))
 		handles.Unlock()
-		h.use(nil, nil)
-		return h.leave()
+		h.hold(nil, nil)
+		return h.freeRanks()
 	})
 }
 
-// use replaces what the handle holds.
-func (h *handle) use(model *revgen.Model, target *callback) {
+// hold replaces the model and its target, and closes the sampler.
+func (h *handle) hold(model *revgen.Model, target *callback) {
 	if h.sampler != nil {
 		h.sampler.Close()
 	}
@@ -187,7 +189,7 @@ func revgenThreads(id C.revgen, threads C.int) C.int {
 			return argument("threads: not between 0 and 4096")
 		}
 		h.threads = int(threads)
-		h.use(h.model, h.target)
+		h.hold(h.model, h.target)
 		return nil
 	})
 }
@@ -213,9 +215,9 @@ func revgenLoad(id C.revgen, path *C.char, target *C.revgen_target) C.int {
 		}
 		model, err := revgen.Load(file, own...)
 		if err = t.cause(err); err == nil {
-			h.use(model, t)
+			h.hold(model, t)
 		}
-		return hostless(err, t)
+		return explainMissing(err, t)
 	})
 }
 
@@ -250,7 +252,7 @@ func revgenTrain(id C.revgen, configuration *C.char, target *C.revgen_target, tr
 		if err == nil {
 			var model *revgen.Model
 			if model, err = revgen.Train(ctx, cfg, opt); err == nil {
-				h.use(model, t)
+				h.hold(model, t)
 				return nil
 			}
 		}
@@ -258,7 +260,7 @@ func revgenTrain(id C.revgen, configuration *C.char, target *C.revgen_target, tr
 	})
 }
 
-// prepare translates the arguments of a training, which stop ends.
+// prepare translates the arguments of a training. The host's functions end it by stop.
 func (h *handle) prepare(stop func(), configuration *C.char, target *C.revgen_target, training *C.revgen_training) (cfg engine.Config, opt revgen.TrainOptions, t *callback, err error) {
 	opt.Threads = h.threads
 	config, err := text(configuration, "configuration")
@@ -272,7 +274,7 @@ func (h *handle) prepare(stop func(), configuration *C.char, target *C.revgen_ta
 		if training.directory != nil {
 			opt.Dir = C.GoString(training.directory)
 		}
-		if opt.MaxTime, err = seconds(training.max_seconds, "training"); err != nil {
+		if opt.MaxTime, err = timeLimit(training.max_seconds, "training"); err != nil {
 			return nil, opt, nil, err
 		}
 		if training.progress != nil {
@@ -291,23 +293,24 @@ func (h *handle) prepare(stop func(), configuration *C.char, target *C.revgen_ta
 		t.stop = stop
 	}
 	cfg, err = revgen.ParseConfig([]byte(config), own...)
-	return cfg, opt, t, hostless(t.cause(err), t)
+	return cfg, opt, t, explainMissing(t.cause(err), t)
 }
 
-// hostless adds what is missing where a target of the host's is named and none is given.
-func hostless(err error, t *callback) error {
+// explainMissing adds to an error that the configuration names a target of the host's and none
+// was given.
+func explainMissing(err error, t *callback) error {
 	if err != nil && t == nil && strings.Contains(err.Error(), fmt.Sprintf("unknown system %q", callbackName)) {
 		return fmt.Errorf("%w; %s is that of a target by callback, which was not given", err, callbackName)
 	}
 	return err
 }
 
-// seconds returns a time limit, 0 for none.
-func seconds(limit C.double, of string) (time.Duration, error) {
-	if x := float64(limit); !(x >= 0 && x <= math.MaxInt64/2/1e9) {
-		return 0, argument(of + ": max_seconds is not a time")
+// timeLimit returns the time limit of a call or an argument, 0 for none.
+func timeLimit(seconds C.double, name string) (time.Duration, error) {
+	if x := float64(seconds); !(x >= 0 && x <= math.MaxInt64/2/1e9) {
+		return 0, argument(name + ": max_seconds is not a time")
 	}
-	return time.Duration(float64(limit) * 1e9), nil
+	return time.Duration(float64(seconds) * 1e9), nil
 }
 
 //export revgenSample
@@ -350,8 +353,8 @@ func revgenRefine(id C.revgen, seed, first C.uint64_t, format *C.char, steps C.i
 	})
 }
 
-// states returns the sampler of a seed, the name of a format, and the host's buffer of
-// count states, of as many as it holds if count is nil.
+// states returns the sampler of a seed, the name of a format, and the host's buffer, which holds
+// count states, or any number if count is nil.
 func (h *handle) states(seed uint64, count *C.uint64_t, format *C.char, buffer unsafe.Pointer, size C.size_t) (*revgen.Sampler, string, []byte, error) {
 	if h.model == nil {
 		return nil, "", nil, errNoModel
@@ -367,7 +370,7 @@ func (h *handle) states(seed uint64, count *C.uint64_t, format *C.char, buffer u
 		if err != nil {
 			return nil, "", nil, err
 		}
-		h.use(h.model, h.target)
+		h.hold(h.model, h.target)
 		h.sampler, h.seed = s, seed
 	}
 	f, err := h.sampler.Format(C.GoString(format)) // "" if it is null
@@ -393,14 +396,14 @@ func revgenDescribe(id C.revgen, buffer *C.char, size C.size_t, needed *C.size_t
 		if err != nil {
 			return err
 		}
-		return give(buffer, size, needed, string(data))
+		return returnText(buffer, size, needed, string(data))
 	})
 }
 
-// give writes a text to a buffer, and the size that it needs to needed, if that is not
-// null.
-func give(buffer *C.char, size C.size_t, needed *C.size_t, text string) error {
-	n := put(buffer, size, text)
+// returnText copies a text to a buffer, and sets needed, if it is not null, to the size that the
+// text needs.
+func returnText(buffer *C.char, size C.size_t, needed *C.size_t, text string) error {
+	n := copyText(buffer, size, text)
 	if needed != nil {
 		*needed = n
 	}
@@ -413,7 +416,7 @@ func give(buffer *C.char, size C.size_t, needed *C.size_t, text string) error {
 //export revgenDiagnose
 func revgenDiagnose(id C.revgen, maxSeconds C.double, buffer *C.char, size C.size_t, needed *C.size_t) C.int {
 	return call(id, func(ctx context.Context, h *handle) error {
-		limit, err := seconds(maxSeconds, "diagnose")
+		limit, err := timeLimit(maxSeconds, "diagnose")
 		if err != nil {
 			return err
 		}
@@ -435,23 +438,23 @@ func revgenDiagnose(id C.revgen, maxSeconds C.double, buffer *C.char, size C.siz
 			}
 			h.diagnosis, h.diagnosed = string(data), float64(maxSeconds)
 		}
-		return give(buffer, size, needed, h.diagnosis)
+		return returnText(buffer, size, needed, h.diagnosis)
 	})
 }
 
-// put writes a text with a final 0 to a buffer, as much as fits, and returns the size
-// of all of it.
-func put(buffer *C.char, size C.size_t, s string) C.size_t {
+// copyText copies as much of a text as fits into a buffer, with a final 0. It returns the size of
+// all of it, the 0 included.
+func copyText(buffer *C.char, size C.size_t, s string) C.size_t {
 	if buffer != nil && size > 0 {
-		to := unsafe.Slice((*byte)(unsafe.Pointer(buffer)), int(min(size, C.size_t(len(s)+1))))
-		to[copy(to[:len(to)-1], s)] = 0
+		dst := unsafe.Slice((*byte)(unsafe.Pointer(buffer)), int(min(size, C.size_t(len(s)+1))))
+		dst[copy(dst[:len(dst)-1], s)] = 0
 	}
 	return C.size_t(len(s) + 1)
 }
 
 //export revgenCancel
 func revgenCancel(id C.revgen) C.int {
-	h := find(id)
+	h := findHandle(id)
 	if h == nil {
 		return C.REVGEN_HANDLE
 	}
@@ -465,30 +468,30 @@ func revgenCancel(id C.revgen) C.int {
 
 //export revgenError
 func revgenError(id C.revgen, buffer *C.char, size C.size_t) C.size_t {
-	said := "the handle is not open"
-	if h := find(id); h != nil {
+	text := "the handle is not open"
+	if h := findHandle(id); h != nil {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		said = h.text
+		text = h.errorText
 	}
-	return put(buffer, size, said)
+	return copyText(buffer, size, text)
 }
 
 //export revgenErrorKind
 func revgenErrorKind(id C.revgen) C.int {
-	h := find(id)
+	h := findHandle(id)
 	if h == nil {
 		return C.REVGEN_KIND_OTHER
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.kind
+	return h.errorKind
 }
 
-// Texts that stay.
+// C strings that are never freed.
 var (
-	theVersion = sync.OnceValue(func() *C.char { return C.CString(version.Read().Module) })
-	kernelPath = sync.OnceValue(func() *C.char {
+	moduleVersion = sync.OnceValue(func() *C.char { return C.CString(version.Read().Module) })
+	kernelPath    = sync.OnceValue(func() *C.char {
 		p, _, err := asm.Active()
 		if err != nil {
 			return C.CString("unavailable: " + err.Error())
@@ -498,7 +501,7 @@ var (
 )
 
 //export revgenVersion
-func revgenVersion() *C.char { return theVersion() }
+func revgenVersion() *C.char { return moduleVersion() }
 
 //export revgenKernelPath
 func revgenKernelPath() *C.char { return kernelPath() }

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processorTime returns that of the process, in nanoseconds.
+// processorTime returns the processor time of the process in nanoseconds.
 func processorTime() int64 {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t) != nil {
@@ -23,13 +23,12 @@ func processorTime() int64 {
 	return t.Nano()
 }
 
-// revgen_overhead is what testdata/overhead.c compares revgen_sample with: the same
-// call in Go, timed in Go, in the same process. It returns
-// nanoseconds of processor time.
+// revgen_overhead makes the calls in Go with which testdata/overhead.c compares revgen_sample, in
+// the same process. It returns their processor time in nanoseconds.
 //
 //export revgen_overhead
 func revgen_overhead(id C.revgen, first C.uint64_t, buffer unsafe.Pointer, size C.size_t, calls C.int) C.int64_t {
-	h := find(id)
+	h := findHandle(id)
 	data := unsafe.Slice((*byte)(buffer), int(size))
 	start := processorTime()
 	for range calls {

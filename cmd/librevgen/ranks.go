@@ -22,7 +22,7 @@ import (
 //export revgenSetCommunicator
 func revgenSetCommunicator(id C.revgen, communicator C.int) C.int {
 	return call(id, func(_ context.Context, h *handle) error {
-		if err := h.leave(); err != nil {
+		if err := h.freeRanks(); err != nil {
 			return err
 		}
 		ranks, err := mpi.Host(int32(communicator))
@@ -33,8 +33,8 @@ func revgenSetCommunicator(id C.revgen, communicator C.int) C.int {
 	})
 }
 
-// leave gives the host's communicator back. Where MPI has ended there is none.
-func (h *handle) leave() error {
+// freeRanks frees the communicator, unless MPI has ended.
+func (h *handle) freeRanks() error {
 	if h.ranks == nil {
 		return nil
 	}
@@ -46,38 +46,38 @@ func (h *handle) leave() error {
 	return ranks.Free()
 }
 
-// agree returns err, and an error on all ranks if one has one or is to train something
-// else: those that began alone would wait for it.
+// agree returns err. It returns an error on all ranks if one rank has one, or has another
+// configuration or kernel path: ranks that began to train without it would wait forever.
 func (h *handle) agree(cfg engine.Config, err error) error {
-	if waits := h.ranks.Ready(); waits != nil {
-		return waits
+	if notReady := h.ranks.Ready(); notReady != nil {
+		return notReady
 	}
-	mine := make([]byte, 2+sha256.Size) // whether there is an error, kernel path, configuration
+	own := make([]byte, 2+sha256.Size) // whether there is an error, kernel path, hash of the configuration
 	path, _, _ := asm.Active()
-	mine[1] = byte(path)
+	own[1] = byte(path)
 	if err == nil {
 		var text []byte
 		if text, err = conf.Encode(cfg); err == nil {
 			sum := sha256.Sum256(text)
-			copy(mine[2:], sum[:])
+			copy(own[2:], sum[:])
 		}
 	}
 	if err != nil {
-		mine[0] = 1
+		own[0] = 1
 	}
-	all := pool.Exchange(h.ranks, mine)
+	byRank := pool.Exchange(h.ranks, own)
 	if err != nil {
 		return err
 	}
-	for r, its := range all {
+	for rank, theirs := range byRank {
 		switch {
-		case its[0] != 0:
-			return fmt.Errorf("rank %d: %w", r, engine.ErrElsewhere)
-		case its[1] != mine[1]:
+		case theirs[0] != 0:
+			return fmt.Errorf("rank %d: %w", rank, engine.ErrElsewhere)
+		case theirs[1] != own[1]:
 			return fmt.Errorf("rank %d is on the kernel path %s and this one on %s, whose last bits differ; set REVGEN_ISA=%s for all",
-				r, asm.Path(its[1]), asm.Path(mine[1]), asm.Path(min(its[1], mine[1])))
-		case !bytes.Equal(its[2:], mine[2:]):
-			return errors.New("the configuration is another than that of rank " + fmt.Sprint(r))
+				rank, asm.Path(theirs[1]), asm.Path(own[1]), asm.Path(min(theirs[1], own[1])))
+		case !bytes.Equal(theirs[2:], own[2:]):
+			return errors.New("the configuration is another than that of rank " + fmt.Sprint(rank))
 		}
 	}
 	return nil

@@ -18,16 +18,16 @@ import (
 	"github.com/revgen/revgen/engine/spins"
 )
 
-// A law is the host's target of spins.
-type law struct {
-	sites    int
-	energies func(dst []float64, batch []uint64)
-	flips    func() (spins.Kernel, error)
-	sweeps   func() (spins.Kernel, error)
+// A spinTarget is the host's target of spins.
+type spinTarget struct {
+	sites     int
+	energies  func(dst []float64, batch []uint64)
+	newFlips  func() (spins.Kernel, error)
+	newSweeps func() (spins.Kernel, error)
 }
 
-// newLaw reads what the host describes, which is copied.
-func newLaw(t *C.revgen_spins) (*law, error) {
+// newSpinTarget copies the target that the host describes.
+func newSpinTarget(t *C.revgen_spins) (*spinTarget, error) {
 	switch {
 	case t == nil:
 		return nil, argument("target: a null pointer")
@@ -44,7 +44,7 @@ func newLaw(t *C.revgen_spins) (*law, error) {
 		if err != nil {
 			return nil, fmt.Errorf("target: %w", err)
 		}
-		return &law{
+		return &spinTarget{
 			model.N, model.Energies,
 			func() (spins.Kernel, error) { return bitspin.NewMetropolis(model, beta, bitspin.SingleSpin()) },
 			func() (spins.Kernel, error) { return bitspin.NewSweeper(model, beta) },
@@ -70,7 +70,7 @@ func newLaw(t *C.revgen_spins) (*law, error) {
 	if err != nil {
 		return nil, fmt.Errorf("target: %w", err)
 	}
-	return &law{
+	return &spinTarget{
 		g.N(), g.Energies,
 		func() (spins.Kernel, error) { return spins.NewMetropolis(g, beta, 0) },
 		func() (spins.Kernel, error) { return spins.NewSweeper(g, beta) },
@@ -78,7 +78,7 @@ func newLaw(t *C.revgen_spins) (*law, error) {
 }
 
 // batch returns the host's packed states.
-func (l *law) batch(states *C.uint64_t, count C.uint64_t, size C.size_t) ([]uint64, error) {
+func (l *spinTarget) batch(states *C.uint64_t, count C.uint64_t, size C.size_t) ([]uint64, error) {
 	words := bitspin.Words(l.sites)
 	row := C.size_t(8 * words)
 	switch {
@@ -103,7 +103,7 @@ func (l *law) batch(states *C.uint64_t, count C.uint64_t, size C.size_t) ([]uint
 //export revgenMetropolis
 func revgenMetropolis(id C.revgen, target *C.revgen_spins, kind C.int, steps, seed C.uint64_t, stream C.uint32_t, first, count C.uint64_t, states *C.uint64_t, size C.size_t) C.int {
 	return call(id, func(ctx context.Context, h *handle) error {
-		l, err := newLaw(target)
+		l, err := newSpinTarget(target)
 		if err != nil {
 			return err
 		}
@@ -111,15 +111,15 @@ func revgenMetropolis(id C.revgen, target *C.revgen_spins, kind C.int, steps, se
 		if err != nil {
 			return err
 		}
-		construct := l.flips
+		newKernel := l.newFlips
 		switch kind {
 		case C.REVGEN_FLIPS:
 		case C.REVGEN_SWEEPS:
-			construct = l.sweeps
+			newKernel = l.newSweeps
 		default:
 			return argument(fmt.Sprintf("kind: %d is neither REVGEN_FLIPS nor REVGEN_SWEEPS", int(kind)))
 		}
-		k, err := construct()
+		k, err := newKernel()
 		if err != nil {
 			return fmt.Errorf("target: %w", err)
 		}
@@ -154,7 +154,7 @@ func (h *handle) walk(ctx context.Context, k spins.Kernel, batch []uint64, words
 //export revgenSpinEnergies
 func revgenSpinEnergies(id C.revgen, target *C.revgen_spins, count C.uint64_t, states *C.uint64_t, size C.size_t, energies *C.double) C.int {
 	return call(id, func(_ context.Context, h *handle) error {
-		l, err := newLaw(target)
+		l, err := newSpinTarget(target)
 		if err != nil {
 			return err
 		}

@@ -65,7 +65,7 @@ func TestLimitsOfSpins(t *testing.T) {
 		"target: both a lattice (side) and a graph (sites, edges)  ": {size: two.size, side: 1, sites: 1, edges: 1},
 		"target: its size is not that of this version's ":            {size: two.size + 1, side: 3},
 	} {
-		l, err := newLaw(host)
+		l, err := newSpinTarget(host)
 		require.EqualError(t, err, string(bytes.TrimRight([]byte(want), " ")))
 		require.Nil(t, l)
 		var own *failure
@@ -73,15 +73,15 @@ func TestLimitsOfSpins(t *testing.T) {
 		require.Equal(t, host != nil && host.size != two.size, own.status == wrongVersion)
 	}
 	for sites, host := range map[int]*cSpins{1 << 20: lattice(1024, 1, 1, 0), 1: {size: two.size, sites: 1}, 1<<20 - 1: {size: two.size, sites: 1<<20 - 1}, 3: two, 4: lattice(2, 1, 1, 0)} {
-		l, err := newLaw(host)
+		l, err := newSpinTarget(host)
 		require.NoError(t, err)
 		require.Equal(t, sites, l.sites)
 	}
-	l, err := newLaw(&cSpins{size: two.size, sites: 1 << 20})
+	l, err := newSpinTarget(&cSpins{size: two.size, sites: 1 << 20})
 	require.NoError(t, err)
 	require.Equal(t, 1<<20, l.sites)
 	for _, host := range []*cSpins{lattice(3, 1, math.NaN(), 0), lattice(1, 1, 1, 0), ring(2, 1, nil), ring(3, 1, []float64{0, math.Inf(1), 0})} {
-		_, err := newLaw(host)
+		_, err := newSpinTarget(host)
 		require.ErrorContains(t, err, "target: ")
 	}
 	id, _ := open(t)
@@ -89,7 +89,7 @@ func TestLimitsOfSpins(t *testing.T) {
 	for _, kind := range []cInt{0, 1} {
 		for _, host := range []*cSpins{lattice(3, -1, 1, 0), ring(3, -1, nil)} {
 			require.EqualValues(t, failed, revgenMetropolis(id, host, kind, 1, 1, 0, 0, 1, &word[0], 8))
-			require.Contains(t, find(id).text, "target: ")
+			require.Contains(t, findHandle(id).errorText, "target: ")
 		}
 	}
 }
@@ -99,7 +99,7 @@ func TestBatchesOfHosts(t *testing.T) {
 	words := make([]cWord, 8)
 	at := &words[0]
 	odd := (*cWord)(unsafe.Add(unsafe.Pointer(at), 4))
-	l := &law{sites: 70}
+	l := &spinTarget{sites: 70}
 	for want, got := range map[string]func() ([]uint64, error){
 		"states: a null pointer":                            func() ([]uint64, error) { return l.batch(nil, 1, 16) },
 		"size: not that of the states, of 16 bytes each":    func() ([]uint64, error) { return l.batch(at, 1, 15) },
@@ -138,12 +138,12 @@ func TestSpinsOfHosts(t *testing.T) {
 	}
 	const n, steps, seed, stream = 700, 3, 9, 4
 	for name, host := range map[string]*cSpins{"lattice": lattice(9, 0.3, 0.5, 0.25), "ring": ring(70, 0.4, fields), "no fields": ring(70, 0.4, nil)} {
-		law, err := newLaw(host)
+		law, err := newSpinTarget(host)
 		require.NoError(t, err)
 		words := bitspin.Words(law.sites)
 		batch := make([]uint64, n*words)
 		counter := rng.Stream(1, rng.ChainTransition, 0)
-		start, err := law.sweeps()
+		start, err := law.newSweeps()
 		require.NoError(t, err)
 		start.Run(func() bool { return false }, batch, batch, 0, n, 1, &counter, 0, &bitspin.Count{})
 		id, h := open(t)
@@ -165,7 +165,7 @@ func TestSpinsOfHosts(t *testing.T) {
 			}
 			require.InDelta(t, want, energies[i], 1e-12, name)
 		}
-		for kind, construct := range []func() (spins.Kernel, error){law.flips, law.sweeps} {
+		for kind, construct := range []func() (spins.Kernel, error){law.newFlips, law.newSweeps} {
 			k, err := construct()
 			require.NoError(t, err)
 			want := slices.Clone(batch)
@@ -193,9 +193,9 @@ func TestSpinsOfHosts(t *testing.T) {
 	requireError(t, id, wrongArgument, other, "target: a null pointer", revgenMetropolis(id, nil, 0, 1, 1, 0, 0, 0, nil, 0))
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
-	law, err := newLaw(lattice(9, 0.3, 0.5, 0.25))
+	law, err := newSpinTarget(lattice(9, 0.3, 0.5, 0.25))
 	require.NoError(t, err)
-	k, err := law.flips()
+	k, err := law.newFlips()
 	require.NoError(t, err)
 	require.ErrorIs(t, h.walk(cancelled, k, make([]uint64, 2), 2, 1, rng.Counter{}, 0), context.Canceled)
 }
@@ -203,11 +203,11 @@ func TestSpinsOfHosts(t *testing.T) {
 // TestLimitsOfChains: the chains and the steps that a stream has random numbers for.
 func TestLimitsOfChains(t *testing.T) {
 	_, h := open(t)
-	law, err := newLaw(ring(70, 0.4, nil))
+	law, err := newSpinTarget(ring(70, 0.4, nil))
 	require.NoError(t, err)
-	flips, err := law.flips()
+	flips, err := law.newFlips()
 	require.NoError(t, err)
-	sweeps, err := law.sweeps()
+	sweeps, err := law.newSweeps()
 	require.NoError(t, err)
 	const most = spins.MaxSamples
 	for _, c := range []struct {
@@ -317,10 +317,10 @@ func TestRanksOfHandles(t *testing.T) {
 	require.Same(t, model, h.model)
 	r.notReady = errors.New("MPI has ended")
 	requireError(t, id, failed, other, "MPI has ended", revgenTrain(id, c(`{"system": "ising"}`), nil, nil))
-	require.NoError(t, h.leave())
+	require.NoError(t, h.freeRanks())
 	require.Zero(t, r.frees, "there is nothing to give back to")
 	require.Nil(t, h.ranks)
-	require.NoError(t, h.leave())
+	require.NoError(t, h.freeRanks())
 	r = &ranks{size: 1, notFreed: errors.New("MPI_Comm_free")}
 	h.ranks = r
 	requireError(t, id, failed, other, "MPI_Comm_free", revgenSetCommunicator(id, 0))

@@ -1,4 +1,4 @@
-// Package callbacks gives tests what a host of the C ABI has: functions and strings of C.
+// Package callbacks gives tests the C functions and strings of a host of the C ABI.
 package callbacks
 
 /*
@@ -11,10 +11,10 @@ import "C"
 
 import "unsafe"
 
-// Density is what the function at DensityPointer does; mode is nil without modes.
+// Density is called by the C function at DensityPointer; mode is nil without modes.
 var Density func(d int, x []float64, mode []int32, out []float64) int
 
-// Progress is what the function at ProgressPointer does.
+// Progress is called by the C function at ProgressPointer.
 var Progress func(step, steps int64, loss, acceptance float64) int
 
 // DensityPointer returns a revgen_log_density.
@@ -23,7 +23,7 @@ func DensityPointer() unsafe.Pointer { return unsafe.Pointer(C.callbacksDensity)
 // ProgressPointer returns a revgen_progress.
 func ProgressPointer() unsafe.Pointer { return unsafe.Pointer(C.callbacksProgress) }
 
-// String returns a C string, which stays.
+// String returns a C string that is never freed.
 func String(s string) unsafe.Pointer { return unsafe.Pointer(C.CString(s)) }
 
 //export callbacksDensity
