@@ -7,7 +7,7 @@ package cmd
 import (
 	"os"
 
-	"github.com/revgen/revgen/cmd/internal/early"
+	"github.com/revgen/revgen/cmd/internal/signals"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/cli"
 )
@@ -15,6 +15,6 @@ import (
 // Main runs the program's command line for the given systems, the default first, and ends
 // the process.
 func Main(systems ...engine.Definition) {
-	cli.Signals = early.Signals
+	cli.Signals = signals.Received
 	os.Exit(cli.Run(os.Args[1:], os.Stdout, os.Stderr, systems...))
 }

@@ -1,4 +1,4 @@
-package early
+package signals
 
 import (
 	"os"
@@ -23,7 +23,7 @@ func TestHearsBeforeTheProgramIsInitialised(t *testing.T) {
 	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
 	out, err = cmd.CombinedOutput()
 	require.NoError(t, err, string(out))
-	before, after, found := strings.Cut(string(out), "init github.com/revgen/revgen/cmd/internal/early @")
+	before, after, found := strings.Cut(string(out), "init github.com/revgen/revgen/cmd/internal/signals @")
 	require.True(t, found, string(out))
 	for _, name := range []string{"encoding/gob", "gonum.org/v1/plot", "github.com/revgen/revgen/internal/htmlpage", "github.com/revgen/revgen/internal/cli"} {
 		require.NotContains(t, before, "init "+name+" @")
