@@ -136,17 +136,16 @@ func (t *Trainer) Rate() float64 { return t.eased * t.training.Schedule.At(t.ste
 // Params returns the parameters to sample with: the weight average if there is
 // one, and otherwise the current parameters. The slice is the trainer's own.
 func (t *Trainer) Params() []float32 {
-	if average := t.average(); average != nil && t.step > 0 {
+	var average []float32
+	if t.search != nil {
+		average = t.search.Average()
+	} else {
+		average = t.optimizer.EMA
+	}
+	if average != nil && t.step > 0 {
 		return average
 	}
 	return t.params
-}
-
-func (t *Trainer) average() []float32 {
-	if t.search != nil {
-		return t.search.Average()
-	}
-	return t.optimizer.EMA
 }
 
 // System returns the system that the trainer trains.
@@ -222,7 +221,6 @@ func (e *NonFiniteError) Error() string {
 	return fmt.Sprintf("step %d: the %s is not finite; try a smaller learning rate, gradient clipping or, for pairs of samples, a wider kernel", e.Step, e.Tensor)
 }
 
-// checkFinite returns a NonFiniteError if the gradient or the loss is not finite.
 func (t *Trainer) checkFinite() error {
 	if math.IsNaN(t.norm) || math.IsInf(t.norm, 0) {
 		if err := t.nonFinite("gradient", t.grad); err != nil {

@@ -80,7 +80,6 @@ type failure struct {
 
 func (f *failure) Error() string { return f.text }
 
-// argument returns the error of an argument that cannot be used.
 func argument(text string) error { return &failure{C.REVGEN_ARGUMENT, text} }
 
 var errCancelled = errors.New("cancelled")

@@ -263,7 +263,6 @@ func (r *run) checkpointHeader() header {
 	return h
 }
 
-// logRecord appends a record to metrics.jsonl.
 func (r *run) logRecord(record engine.Record) error {
 	if r.dir == "" {
 		return nil

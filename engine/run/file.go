@@ -138,6 +138,10 @@ type FileError struct {
 
 func (e *FileError) Error() string { return e.Path + ": " + e.Reason }
 
+func fileErrorf(path, format string, args ...any) error {
+	return &FileError{path, fmt.Sprintf(format, args...)}
+}
+
 // maxFile and maxHeader bound the bytes that are read into memory before they are known to be
 // a container's. No container is as large.
 const (
@@ -148,9 +152,6 @@ const (
 // readFile reads and checks a container of the given kind. It returns the header and the
 // bytes of all sections.
 func readFile(path, kind string) (*header, []byte, error) {
-	bad := func(format string, args ...any) (*header, []byte, error) {
-		return nil, nil, &FileError{path, fmt.Sprintf(format, args...)}
-	}
 	file, size, err := disk.Open(path)
 	if err != nil {
 		return nil, nil, err
@@ -166,22 +167,22 @@ func readFile(path, kind string) (*header, []byte, error) {
 	content := data[:len(data)-sha256.Size]
 	for chunk := range slices.Chunk(content, chunkBytes) {
 		if _, err := io.ReadFull(file, chunk); err != nil {
-			return bad("%v", disk.Cause(err))
+			return nil, nil, fileErrorf(path, "%v", disk.Cause(err))
 		}
 		sum.Write(chunk)
 	}
 	checksum := data[len(content):]
 	if _, err := io.ReadFull(file, checksum); err != nil {
-		return bad("%v", disk.Cause(err))
+		return nil, nil, fileErrorf(path, "%v", disk.Cause(err))
 	}
 	if !bytes.Equal(sum.Sum(nil), checksum) {
-		return bad("damaged: its checksum does not match its content (truncated, or changed on disk)")
+		return nil, nil, fileErrorf(path, "damaged: its checksum does not match its content (truncated, or changed on disk)")
 	}
 	if h.Schema != engine.SchemaVersion {
-		return bad("schema version %d; this program reads version %d", h.Schema, engine.SchemaVersion)
+		return nil, nil, fileErrorf(path, "schema version %d; this program reads version %d", h.Schema, engine.SchemaVersion)
 	}
 	if h.Kind != kind {
-		return bad("holds a %s, not a %s", h.Kind, kind)
+		return nil, nil, fileErrorf(path, "holds a %s, not a %s", h.Kind, kind)
 	}
 	return h, content, nil
 }
@@ -189,47 +190,44 @@ func readFile(path, kind string) (*header, []byte, error) {
 // readHeader reads a container up to its sections. It returns the header and the
 // bytes that were read. Of the header it has checked that the file has the length that it says.
 func readHeader(path string, file io.Reader, size int64, kind string) (*header, []byte, error) {
-	bad := func(format string, args ...any) (*header, []byte, error) {
-		return nil, nil, &FileError{path, fmt.Sprintf(format, args...)}
-	}
 	start := make([]byte, min(size, 16))
 	if _, err := io.ReadFull(file, start); err != nil {
-		return bad("%v", disk.Cause(err))
+		return nil, nil, fileErrorf(path, "%v", disk.Cause(err))
 	}
 	if len(start) < 8 || string(start[:7]) != magic[:7] {
-		return bad("not a RevGen %s file", kind)
+		return nil, nil, fileErrorf(path, "not a RevGen %s file", kind)
 	}
 	if start[7] != magic[7] {
-		return bad("container version %d; this program reads version %d", start[7], magic[7])
+		return nil, nil, fileErrorf(path, "container version %d; this program reads version %d", start[7], magic[7])
 	}
 	if size < 16+sha256.Size {
-		return bad("truncated: %d bytes are too few for a %s", size, kind)
+		return nil, nil, fileErrorf(path, "truncated: %d bytes are too few for a %s", size, kind)
 	}
 	if size > maxFile {
-		return bad("%d bytes are too many for a %s", size, kind)
+		return nil, nil, fileErrorf(path, "%d bytes are too many for a %s", size, kind)
 	}
 	n := binary.LittleEndian.Uint64(start[8:])
 	if n > min(maxHeader, uint64(size)-16-sha256.Size) {
-		return bad("damaged: a header of %d bytes does not fit", n)
+		return nil, nil, fileErrorf(path, "damaged: a header of %d bytes does not fit", n)
 	}
 	head := make([]byte, n)
 	if _, err := io.ReadFull(file, head); err != nil {
-		return bad("%v", disk.Cause(err))
+		return nil, nil, fileErrorf(path, "%v", disk.Cause(err))
 	}
 	h := new(header)
 	if err := json.Unmarshal(head, h); err != nil {
-		return bad("damaged header: %v", err)
+		return nil, nil, fileErrorf(path, "damaged header: %v", err)
 	}
 	want := int64(16+sha256.Size) + int64(n)
 	for _, s := range h.Sections {
 		length, err := s.bytes()
 		if err != nil {
-			return bad("damaged: %v", err)
+			return nil, nil, fileErrorf(path, "damaged: %v", err)
 		}
 		want += int64(length)
 	}
 	if want != size {
-		return bad("damaged: it has %d bytes where its header says %d (truncated, or changed on disk)", size, want)
+		return nil, nil, fileErrorf(path, "damaged: it has %d bytes where its header says %d (truncated, or changed on disk)", size, want)
 	}
 	return h, append(start, head...), nil
 }
@@ -237,7 +235,7 @@ func readHeader(path string, file io.Reader, size int64, kind string) (*header, 
 // fill copies a container's sections into those that the program expects.
 func fill(path string, h *header, data []byte, want []engine.Section) error {
 	if len(want) != len(h.Sections) {
-		return &FileError{path, fmt.Sprintf("holds %d sections where the configuration needs %d", len(h.Sections), len(want))}
+		return fileErrorf(path, "holds %d sections where the configuration needs %d", len(h.Sections), len(want))
 	}
 	for i := range want {
 		if got, need := h.Sections[i], headerOf(want[i]); got != need {

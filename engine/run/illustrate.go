@@ -144,7 +144,6 @@ func errorAxis(records []engine.Record) (names []string, axis figure.Axis, floor
 	return names, axis, floors
 }
 
-// errorCurve returns the curve of metric i of that name.
 func errorCurve(records []engine.Record, name string, i int, floors bool) figure.Layer {
 	l := figure.Layer{Mark: figure.Line, Role: figure.Series(i), Label: report.Label(name)}
 	for _, r := range records {

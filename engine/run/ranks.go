@@ -19,7 +19,6 @@ import (
 // If several ranks train, each goes through the same steps, does a part of the work
 // and has all of the result. Only rank 0 reads and writes files, measures and reports.
 
-// agree is engine.Agree among the run's ranks.
 func (r *run) agree(err error) error { return engine.Agree(r.workers, err) }
 
 // stepContext returns the context of a step. Ranks wait for each other in a step, and none can

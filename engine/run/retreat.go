@@ -51,7 +51,6 @@ func refugeSections(sections []engine.Section) (copies []engine.Section) {
 	return copies
 }
 
-// copySections copies src to dst, which has the same sections.
 func copySections(dst, src []engine.Section) {
 	for i := range dst {
 		copy(dst[i].Float32, src[i].Float32)

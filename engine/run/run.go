@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"runtime"
 	"slices"
 	"time"
 
@@ -368,15 +370,11 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 		summary.Target = d.Describe()
 	}
 	result := &Result{summary, slices.Clone(r.trainer.Params()), r.setupSeconds}
-	if r.workers.Rank() > 0 {
-		return result, nil
-	}
 	var err error
-	r.workers.Alone(func() { err = r.conclude(ctx, result) })
-	if err != nil {
-		return nil, err
+	if r.workers.Rank() == 0 {
+		r.workers.Alone(func() { err = r.conclude(ctx, result) })
 	}
-	return result, nil
+	return result, err
 }
 
 // A Summary is what summary.json holds.
@@ -398,8 +396,26 @@ type Summary struct {
 	Diagnosis any `json:"diagnosis,omitempty"` // that Options.Diagnose returned
 }
 
+// A Provenance says what made a file, where and when. No bit of a model or of a
+// configuration depends on it.
+type Provenance struct {
+	Program  string `json:"program,omitempty"` // name and version
+	Machine  string `json:"machine"`           // host and processor
+	Platform string `json:"platform"`          // operating system, architecture, version of Go
+	Date     string `json:"date"`              // RFC 3339, UTC
+}
+
+// Here returns the provenance of a file that the named program makes here and now.
+func Here(program string) Provenance {
+	host, _ := os.Hostname()
+	return Provenance{
+		Program: program, Machine: host + ", " + asm.CPUName(), Platform: runtime.GOOS + "/" + runtime.GOARCH + ", " + runtime.Version(),
+		Date: time.Now().UTC().Format(time.RFC3339),
+	}
+}
+
 // conclude writes the model, evaluates it, writes the summary and calls Options.Leave.
-func (r *run) conclude(ctx context.Context, result *Result) error {
+func (r *run) conclude(ctx context.Context, result *Result) (err error) {
 	t := r.trainer
 	if r.dir != "" {
 		if err := writeFile(modelFile(r.dir), r.header("model"), []engine.Section{{Name: "params", Float32: t.Params()}}); err != nil {
@@ -408,7 +424,6 @@ func (r *run) conclude(ctx context.Context, result *Result) error {
 	}
 	r.tally.Enter(engine.Measuring)
 	if e, ok := t.System().(engine.Evaluator); ok && !r.Unmeasured {
-		var err error
 		if result.Evaluation, err = e.Evaluate(ctx, t.Params(), r.common.Evaluation.Samples); err != nil {
 			return err
 		}
@@ -416,7 +431,6 @@ func (r *run) conclude(ctx context.Context, result *Result) error {
 	}
 	r.tally.Enter(engine.Diagnosing)
 	if r.Diagnose != nil && !r.Unmeasured {
-		var err error
 		if result.Diagnosis, err = r.Diagnose(ctx, t.System(), result); err != nil {
 			return err
 		}

@@ -23,7 +23,7 @@ func Common() engine.Common {
 // A Bowl is a system whose loss is Σ_i (i+1)/2 (θ_i − 1)².
 type Bowl struct {
 	engine.Common
-	size int
+	size   int
 	OnLoss func() `json:"-"` // if not nil, called by each Loss
 }
 

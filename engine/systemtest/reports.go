@@ -49,11 +49,8 @@ func Reports(t *testing.T, cfg engine.Config, samples int, name string) {
 	defer useGeneric(t)()
 	workers := pool.New(1)
 	defer workers.Close()
-	trainer, err := engine.NewTrainer(cfg, workers)
+	trainer, err := trained(cfg, workers, 4)
 	require.NoError(t, err)
-	for range 4 {
-		require.NoError(t, trainer.Step())
-	}
 	var b strings.Builder
 	if s, ok := trainer.System().(engine.Evaluator); ok {
 		e, err := s.Evaluate(t.Context(), trainer.Params(), samples)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
-	"slices"
 )
 
 // Check returns an error about the first value, in the struct that c points to, that the tag of
@@ -58,10 +57,10 @@ func (f *field) checkTag(root, v reflect.Value, path string) error {
 // Values returns the values that a configuration's key may have, nil if its tag
 // lists none.
 func Values(c any, path string) []string {
-	keys := Describe(c)
-	i := slices.IndexFunc(keys, func(k Key) bool { return k.Path == path })
-	if i < 0 {
-		panic(fmt.Sprintf("conf: %T has no key %s", c, path))
+	for _, k := range Describe(c) {
+		if k.Path == path {
+			return k.Enum
+		}
 	}
-	return keys[i].Enum
+	panic(fmt.Sprintf("conf: %T has no key %s", c, path))
 }

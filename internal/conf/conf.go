@@ -69,7 +69,6 @@ func Set(dst any, assignments ...string) error { return assignAll(dst, assignmen
 // SetAll is Set that accepts keys of choices that dst does not make.
 func SetAll(dst any, assignments ...string) error { return assignAll(dst, assignments, true) }
 
-// assignAll is Set, or SetAll if draft is true.
 func assignAll(dst any, assignments []string, draft bool) error {
 	v := destination(dst)
 	roots := make([]*node, len(assignments))
@@ -159,7 +158,6 @@ func encode(v any) (*node, error) {
 	return root, nil
 }
 
-// destination returns the struct that dst points to.
 func destination(dst any) reflect.Value {
 	v := reflect.ValueOf(dst)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {

@@ -21,7 +21,6 @@ type Key struct {
 // all choices.
 func Describe(c any) []Key { return describe(destination(c).Type(), "", "") }
 
-// describe lists the keys of a struct at a path, which is there if when holds.
 func describe(t reflect.Type, path, when string) (all []Key) {
 	for _, f := range listFields(t) {
 		here := when
@@ -128,7 +127,6 @@ func schemaAt(path string, s map[string]any) map[string]any {
 	return s
 }
 
-// schema returns the schema of values of a type.
 func schema(t reflect.Type, doc func(string) string) map[string]any {
 	switch {
 	case readsItself(t):

@@ -125,10 +125,8 @@ func (p *parser) tokenOffset() int {
 	return offset
 }
 
-// token reads the next token.
 func (p *parser) token() json.Token { return crash.Must(p.Token()) }
 
-// value reads the next value.
 func (p *parser) value() *node {
 	n := &node{offset: p.tokenOffset()}
 	switch t := p.token().(type) {

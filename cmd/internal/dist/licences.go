@@ -43,7 +43,6 @@ func licences(info *debug.BuildInfo) ([]file, error) {
 	return all, nil
 }
 
-// licencesIn returns the licences in a folder, with names that begin with prefix.
 func licencesIn(dir, prefix string) (files []file, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

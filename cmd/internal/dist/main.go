@@ -32,6 +32,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/revgen/revgen/internal/crash"
 )
 
 const command = "github.com/revgen/revgen/cmd/revgen"
@@ -247,14 +249,7 @@ func checkStatic(program []byte) error {
 
 // write writes the archive and the bill of materials.
 func (b *built) write(out string) error {
-	docs, err := filepath.Glob("docs/*.[ms]*") // Markdown and SVG
-	if err != nil {
-		return err
-	}
-	figures, err := filepath.Glob("docs/figures/*.*")
-	if err != nil {
-		return err
-	}
+	docs, figures := crash.Must(filepath.Glob("docs/*.[ms]*")), crash.Must(filepath.Glob("docs/figures/*.*")) // Markdown and SVG
 	files, err := sources(slices.Concat([]string{"cmd/librevgen/revgen.h", "README.md", "LICENSE", "CHANGELOG.md"}, docs, figures)...)
 	if err != nil {
 		return err

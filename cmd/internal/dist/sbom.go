@@ -61,7 +61,6 @@ func (b *built) bill() ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// newMaterial returns the entry of a module.
 func newMaterial(id, path, version string) object {
 	// A purl has lower-case names; the type golang has no others.
 	purl := "pkg:golang/" + strings.ToLower(path) + "@" + strings.ReplaceAll(version, "+", "%2B")

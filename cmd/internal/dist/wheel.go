@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/lists"
 )
 
@@ -70,11 +71,7 @@ func (b *built) pythonPackage(tag string) (files []file, info, version string, e
 		return nil, "", "", err
 	}
 	info = "revgen-" + version + ".dist-info"
-	modules, err := filepath.Glob(pythonSources + "/*.py")
-	if err != nil {
-		return nil, "", "", err
-	}
-	modules = slices.DeleteFunc(modules, func(name string) bool { return filepath.Base(name) == "_version.py" })
+	modules := slices.DeleteFunc(crash.Must(filepath.Glob(pythonSources+"/*.py")), func(name string) bool { return filepath.Base(name) == "_version.py" })
 	if files, err = sources(append(modules, pythonSources+"/py.typed")...); err != nil {
 		return nil, "", "", err
 	}
