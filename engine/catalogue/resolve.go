@@ -205,13 +205,12 @@ func (from *Source) setTarget(cfg engine.Config) error {
 		Training  struct{ Seed json.RawMessage }
 	}
 	if json.Unmarshal(from.Text, &text) == nil {
-		for path, value := range map[string]json.RawMessage{
-			`{"target": %s}`: text.Target, `{"generator": {"kind": %s}}`: text.Generator.Kind, `{"training": {"seed": %s}}`: text.Training.Seed,
-		} {
+		for i, value := range []json.RawMessage{text.Target, text.Generator.Kind, text.Training.Seed} {
 			if value == nil {
 				continue
 			}
-			if err := conf.Decode(fmt.Appendf(nil, path, value), "", cfg); err != nil {
+			format := []string{`{"target": %s}`, `{"generator": {"kind": %s}}`, `{"training": {"seed": %s}}`}[i]
+			if err := conf.Decode(fmt.Appendf(nil, format, value), "", cfg); err != nil {
 				return err
 			}
 		}

@@ -189,9 +189,9 @@ func (c *MixedConfig) problem(threads int) (*problem, error) {
 	if err != nil {
 		return nil, fmt.Errorf("target.%w", err)
 	}
-	for name, n := range map[string]int{"center": len(t.Center), "scale": len(t.Scale), "shear": len(t.Shear)} {
+	for i, n := range []int{len(t.Center), len(t.Scale), len(t.Shear)} {
 		if n != 0 && n != t.Modes {
-			return nil, fmt.Errorf("target.%s: %d lists for %d modes", name, n, t.Modes)
+			return nil, fmt.Errorf("target.%s: %d lists for %d modes", []string{"center", "scale", "shear"}[i], n, t.Modes)
 		}
 	}
 	for k := range t.Modes {

@@ -218,9 +218,9 @@ func nextAbove(low float64) float32 {
 // setHints sets centre and scale of a mode's coordinates, one for each or one for all, and the
 // shear, a row for each but the first. Errors name the mode by key, "[k]" or "".
 func (c *chart) setHints(key string, mode int, center, scale []float64, shear [][]float64) error {
-	for name, list := range map[string][]float64{"center": center, "scale": scale} {
+	for i, list := range [][]float64{center, scale} {
 		if n := len(list); n != 0 && n != 1 && n != c.dim {
-			return fmt.Errorf("%s%s: %d numbers for %d coordinates; give one for each, or one for all", name, key, n, c.dim)
+			return fmt.Errorf("%s%s: %d numbers for %d coordinates; give one for each, or one for all", []string{"center", "scale"}[i], key, n, c.dim)
 		}
 	}
 	for i := range c.dim {

@@ -141,6 +141,7 @@ func TestLimits(t *testing.T) {
 		{func(c *RealsConfig) { c.Target.Support = pairs([2]*float64{bound(1), bound(2)}) }, func(c *RealsConfig) { c.Target.Support = pairs([2]*float64{}, [2]*float64{bound(2), bound(2)}) }, "target.support[1]: 2 is not below 2"},
 		{func(c *RealsConfig) { c.Target.Support = pairs([2]*float64{bound(1), bound(1 + 0x1p-22)}) }, func(c *RealsConfig) { c.Target.Support = pairs([2]*float64{bound(1), bound(1 + 0x1p-23)}) }, "target.support[0]: states are float32, of which none is between 1 and 1.0000001192092896"},
 		{func(c *RealsConfig) { c.Target.Center = list(1) }, func(c *RealsConfig) { c.Target.Center = list(1, 2, 3) }, "target.center: 3 numbers for 2 coordinates; give one for each, or one for all"},
+		{func(c *RealsConfig) { c.Target.Center, c.Target.Scale = list(1), list(1) }, func(c *RealsConfig) { c.Target.Center, c.Target.Scale = list(1, 2, 3), list(1, 2, 3) }, "target.center: 3 numbers for 2 coordinates"},
 		{func(c *RealsConfig) { c.Target.Scale = list(1, 2) }, func(c *RealsConfig) { c.Target.Scale = list(1, 2, 3) }, "target.scale: 3 numbers for 2 coordinates; give one for each, or one for all"},
 		{func(c *RealsConfig) { c.Target.Center = list(0, -1e30) }, func(c *RealsConfig) { c.Target.Center = list(0, -1.001e30) }, "target.center[1]: -1.001e+30 is beyond 1e30"},
 		{nil, func(c *RealsConfig) { c.Target.Center = list(math.NaN()) }, "target.center[0]: NaN is beyond 1e30"},
@@ -181,6 +182,7 @@ func TestLimits(t *testing.T) {
 		want   string
 	}{
 		{func(c *MixedTarget) { c.Modes = 0 }, "target.modes: 0 is not between 1 and 256"}, {func(c *MixedTarget) { c.Modes = 257 }, "target.modes: 257 is not between 1 and 256"},
+		{func(c *MixedTarget) { c.Center, c.Scale = [][]float64{{1}, {2}}, [][]float64{{1}} }, "target.center: 2 lists for 3 modes"},
 		{func(c *MixedTarget) { c.Center = [][]float64{{1}, {2}} }, "target.center: 2 lists for 3 modes"}, {func(c *MixedTarget) { c.Scale = [][]float64{{1}} }, "target.scale: 1 lists for 3 modes"},
 		{func(c *MixedTarget) { c.Scale = [][]float64{{1}, {2}, {-1}} }, "target.scale[2][0]: -1 is not between 1e-30 and 1e30"},
 		{func(c *MixedTarget) { c.Center = [][]float64{{1}, {2, 3}, {1}} }, "target.center[1]: 2 numbers for 1 coordinates; give one for each, or one for all"},
