@@ -28,8 +28,8 @@ func (c *Config) hierarchy() *hierarchy.Config {
 		Description: "a hierarchy of spins, from coarse to fine",
 		Check: func() error {
 			if err := conf.First(
-				conf.Between("generator.neighbours", g.Neighbours, hierarchy.LeastNeighbours, hierarchy.MostNeighbours),
-				conf.Between("generator.units", g.Units, 1, hierarchy.MostHidden)); err != nil {
+				conf.Between("generator.neighbours", g.Neighbours, hierarchy.MinNeighbours, hierarchy.MaxNeighbours),
+				conf.Between("generator.units", g.Units, 1, hierarchy.MaxHidden)); err != nil {
 				return err
 			}
 			switch {

@@ -93,9 +93,9 @@ func (c *coding) maxInputs() int { return asm.BitInputs / c.features }
 // MaxHidden returns the largest number of hidden units.
 func MaxHidden(side int) int {
 	if side > 0 {
-		return hierarchy.MostHidden
+		return hierarchy.MaxHidden
 	}
-	return hierarchy.MostUnits
+	return hierarchy.MaxUnits
 }
 
 // NewModel returns the model of a target.

@@ -160,8 +160,8 @@ func (c *Config) kind() spins.Kind {
 		Description: "a hierarchy of spins",
 		Check: func() error {
 			return conf.First(
-				conf.Between("generator.neighbours", g.Neighbours, 1, hierarchy.MostInputs),
-				conf.Between("generator.units", g.Units, 1, hierarchy.MostUnits))
+				conf.Between("generator.neighbours", g.Neighbours, 1, hierarchy.MaxInputs),
+				conf.Between("generator.units", g.Units, 1, hierarchy.MaxUnits))
 		},
 		Network: func(workers *pool.Pool) (*hierarchy.Model, error) {
 			return hierarchy.NewGraph(hierarchy.Graph{Target: c.Target.law(), Neighbours: g.Neighbours, Inputs: g.Inputs, Order: g.Order, Hidden: g.Units}, workers)

@@ -55,7 +55,7 @@ func (c *Config) recipe(g hierarchy.Graph, learned int) {
 	if c.Preset == "quick" {
 		t.Steps, t.LearningRate = t.Steps/6, 0.02
 		// Steps for few spins are fast anyway, and some graphs need all inputs.
-		if learned > 64 && g.Neighbours < hierarchy.MostInputs {
+		if learned > 64 && g.Neighbours < hierarchy.MaxInputs {
 			t.Batch, t.Anneal, g.Neighbours = 128, 0.2, 16
 		}
 	}

@@ -25,7 +25,7 @@ func TestQuickRecipe(t *testing.T) {
 		anneal              float64
 	}{
 		{"quick", 64, 24, 512, 24, 0.5}, {"quick", 65, 24, 128, 16, 0.2}, {"best", 65, 24, 512, 24, 0.5},
-		{"quick", 65, hierarchy.MostInputs, 512, hierarchy.MostInputs, 0.5},
+		{"quick", 65, hierarchy.MaxInputs, 512, hierarchy.MaxInputs, 0.5},
 	} {
 		cfg, err := Preset(c.preset)
 		require.NoError(t, err)

@@ -344,7 +344,7 @@ func (c *Config) Validate() error {
 	}
 	minNeighbours := 1
 	if t.side() > 0 {
-		minNeighbours = hierarchy.LeastNeighbours
+		minNeighbours = hierarchy.MinNeighbours
 	}
 	if err := conf.First(
 		conf.Between("generator.neighbours", c.Generator.Neighbours, minNeighbours, categories.MaxNeighbours(law, t.side())),

@@ -14,8 +14,8 @@ import (
 
 // Limits of a generator on a graph.
 const (
-	MostInputs = asm.BitInputs // neighbours
-	MostUnits  = asm.BitHidden // hidden units of a spin
+	MaxInputs = asm.BitInputs // neighbours
+	MaxUnits  = asm.BitHidden // hidden units of a spin
 )
 
 // Which known spins a spin looks at. Spins are known if they are drawn before it.
@@ -84,8 +84,8 @@ func (g Graph) Layouts(workers *pool.Pool) ([]Layout, error) {
 	graph := newSparseGraph(g.Beta, near)
 	var order []int32
 	if g.Order == Swept {
-		if order = spins.Sweep(adjacent(near), MostInputs); order == nil {
-			return nil, fmt.Errorf("order: in every sweep that was tried more than %d known spins have neighbours that are not; set it to %s", MostInputs, Farthest)
+		if order = spins.Sweep(adjacent(near), MaxInputs); order == nil {
+			return nil, fmt.Errorf("order: in every sweep that was tried more than %d known spins have neighbours that are not; set it to %s", MaxInputs, Farthest)
 		}
 		order = slices.DeleteFunc(order, func(i int32) bool { return exact[i] })
 	} else {

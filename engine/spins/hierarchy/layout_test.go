@@ -356,7 +356,7 @@ func TestSweptInputs(t *testing.T) {
 	target := torus(6, func(int) float64 { return -1 })
 	workers := pool.New(1)
 	defer workers.Close()
-	layouts, err := Graph{Target: target, Neighbours: MostInputs, Inputs: Reached, Order: Swept, Hidden: 16}.Layouts(workers)
+	layouts, err := Graph{Target: target, Neighbours: MaxInputs, Inputs: Reached, Order: Swept, Hidden: 16}.Layouts(workers)
 	require.NoError(t, err)
 	near := target.neighbours()
 	known := map[int]bool{}

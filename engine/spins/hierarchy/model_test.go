@@ -700,7 +700,7 @@ func TestReachedInputs(t *testing.T) {
 	workers := pool.New(1)
 	defer workers.Close()
 	for name, g := range smallGraphs() {
-		m, err := NewGraph(Graph{Target: g, Neighbours: MostInputs, Inputs: Reached, Hidden: 1}, workers)
+		m, err := NewGraph(Graph{Target: g, Neighbours: MaxInputs, Inputs: Reached, Hidden: 1}, workers)
 		require.NoError(t, err)
 		known := 0
 		for i := range m.Units {

@@ -96,13 +96,13 @@ func GraphRecipe(t Target) (g Graph, learned int) {
 	learned = t.Spins - count(exactSpins(near))
 	g = Graph{Target: t, Neighbours: 24, Inputs: Reached, Order: Farthest, Hidden: 16}
 	if learned > g.Neighbours && isFrustrated(near) { // some spins do not look at all known ones
-		g.Neighbours, g.Hidden = MostInputs, 32
-		if spins.Sweep(adjacent(near), MostInputs) != nil {
+		g.Neighbours, g.Hidden = MaxInputs, 32
+		if spins.Sweep(adjacent(near), MaxInputs) != nil {
 			g.Order = Swept
 		}
 	}
 	if len(t.Bonds) > 4*t.Spins { // more than eight neighbours on average
-		g.Neighbours = MostInputs
+		g.Neighbours = MaxInputs
 	}
 	return g, learned
 }

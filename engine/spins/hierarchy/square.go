@@ -34,14 +34,14 @@ type Square struct {
 
 // Limits of a lattice's generator.
 const (
-	LeastNeighbours = 4
-	MostNeighbours  = asm.BitInputs - 8
-	MostHidden      = asm.BitHidden / 8
+	MinNeighbours = 4
+	MaxNeighbours = asm.BitInputs - 8
+	MaxHidden     = asm.BitHidden / 8
 )
 
 // NeighboursOf returns the largest Neighbours whose whole shells are at most the given number of
-// inputs, but at least LeastNeighbours.
-func NeighboursOf(inputs int) int { return max(LeastNeighbours, inputs-8) }
+// inputs, but at least MinNeighbours.
+func NeighboursOf(inputs int) int { return max(MinNeighbours, inputs-8) }
 
 // Target returns the lattice's target.
 func (c Square) Target() Target { return square(c.Side, c.J, c.Field, c.Beta) }
@@ -66,10 +66,10 @@ func (c Square) Layouts(maxInputs int) ([]Layout, error) {
 	switch {
 	case c.Side < 4 || c.Side%4 != 0 || c.Side > 1024:
 		return nil, fmt.Errorf("side: %d is not a multiple of 4 between 4 and 1024", c.Side)
-	case c.Neighbours < LeastNeighbours || c.Neighbours > MostNeighbours:
-		return nil, fmt.Errorf("neighbours: %d is not between %d and %d", c.Neighbours, LeastNeighbours, MostNeighbours)
-	case c.Hidden < 1 || c.Hidden > MostHidden:
-		return nil, fmt.Errorf("hidden: %d is not between 1 and %d", c.Hidden, MostHidden)
+	case c.Neighbours < MinNeighbours || c.Neighbours > MaxNeighbours:
+		return nil, fmt.Errorf("neighbours: %d is not between %d and %d", c.Neighbours, MinNeighbours, MaxNeighbours)
+	case c.Hidden < 1 || c.Hidden > MaxHidden:
+		return nil, fmt.Errorf("hidden: %d is not between 1 and %d", c.Hidden, MaxHidden)
 	}
 	spacing := 1 << (bits.TrailingZeros(uint(c.Side)) - 1)
 	layouts := base(c.Side, spacing, maxInputs)
