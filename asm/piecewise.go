@@ -85,7 +85,7 @@ func PiecewiseForward(y, x, piece, table []float32, out int, slope float32) {
 }
 
 // PiecewiseBackward takes dy, [rows][out], the gradient with respect to x[r]·P + Q, back
-// to x, and adds up sums for each piece, which PiecewiseGradient takes:
+// to x, and adds to the sums of each piece, which PiecewiseGradient takes:
 //
 //	dx[r] = Σ_o dy[r,o] P[o],   sums[piece[r]] += (x[r]·dy[r], dy[r])
 func PiecewiseBackward(sums, dx, x, piece, dy, table []float32, out int) {

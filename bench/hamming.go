@@ -246,8 +246,8 @@ func hammingPhase(name string, path asm.Path, shape hammingShape, spins int) pha
 }
 
 // lookupSteps returns how many steps of asm.ProbeLookup find an entry of a table, or 0
-// where loading the entry is less work. With AVX-512 the last entry takes no step of its own
-// if it is the only one of a step.
+// where loading the entry is less work. With AVX-512 one entry beyond a multiple
+// of 32 takes no further step.
 func lookupSteps(path asm.Path, entries int) int {
 	switch {
 	case path == asm.AVX512 && entries <= 129:

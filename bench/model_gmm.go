@@ -47,7 +47,8 @@ func (m mixture) model() *model {
 
 func (m mixture) dim() int { return len(m.Target.Components[0].Mean) }
 
-// width returns the number of coordinates of a flow's even or odd parts.
+// width returns the number of coordinates that coupling number part changes: half of them,
+// rounded up if part is even.
 func (m mixture) width(part int) int {
 	half := (m.dim() + 1) / 2
 	if part%2 == 0 {

@@ -122,7 +122,7 @@ func elementError(a, b []float32) float64 {
 }
 
 // split returns a function that calls body for all of [0, n), in ranges of at most
-// piece elements, on all threads.
+// piece elements, on all threads; on one thread it is one range.
 func (e *environment) split(n, piece int, body func(lo, hi int)) func() {
 	if e.threads() == 1 {
 		return func() { body(0, n) }

@@ -52,7 +52,7 @@ func newAcceptance(model Model, beta float64) (a acceptance) {
 // compute returns the threshold of ΔB/4 = b, ΔM/2 = m.
 func (a *acceptance) compute(b, m int) uint64 { return Threshold(-a.beta * a.model.EnergyOf(4*b, 2*m)) }
 
-// threshold is compute by the table, if there is one.
+// threshold returns what compute does, from the table if there is one.
 func (a *acceptance) threshold(b, m int) uint64 {
 	if a.table != nil {
 		return a.table[a.origin+b+a.row*m]

@@ -23,14 +23,14 @@ const (
 	blockBits  = 6
 	stripSize  = 64
 
-	perSampleBits = 64 - sampleBits // number the blocks of one sample
+	perSampleBits = 64 - sampleBits // of the number of a block of one sample
 )
 
 // MaxSamples bounds the sample indices that name distinct streams.
 const MaxSamples = 1 << sampleBits
 
 // A bound draws uniform integers in [0, n) by Lemire's multiplication: the
-// high word of x·n. It rejects x if the low word is less than 2³² mod n, since
+// high word of x·n. It rejects x if the low word is less than 2³² mod n; otherwise
 // some results would be more likely than others.
 type bound struct {
 	n      uint32

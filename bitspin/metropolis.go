@@ -48,8 +48,8 @@ func NewMetropolis(model Model, beta float64, proposal Proposal) (*Metropolis, e
 	return m, nil
 }
 
-// CheckTemperature reports why there is no kernel at inverse temperature beta, of
-// energies that differ by reach at most.
+// CheckTemperature returns an error if there is no kernel at inverse temperature beta for
+// energies that differ by at most reach.
 func CheckTemperature(beta, reach float64) error {
 	if !(beta >= 0) || math.IsInf(beta, 0) {
 		return fmt.Errorf("inverse temperature β = %v is not a finite number ≥ 0", beta)

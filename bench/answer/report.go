@@ -111,8 +111,8 @@ func (o *Outcome) remark() string {
 	return fmt.Sprintf("wrong: %s is %s, not %s, %.0f standard errors off", worst.Observable, quantity(worst.Value), quantity(worst.Reference), worst.Off)
 }
 
-// fastest returns the outcome that has its slowest average first, of RevGen's if ours is set
-// and else of the peers'. Consistent outcomes come before others. It is nil if there is none.
+// fastest returns the outcome whose slowest average takes the least time, among RevGen's if ours
+// is set and among the peers' otherwise. Consistent outcomes come before others. It is nil if there is none.
 func (a *Answer) fastest(ours bool) (first *Outcome) {
 	for i := range a.Outcomes {
 		o := &a.Outcomes[i]

@@ -32,7 +32,7 @@ type Trial struct {
 	Workers *pool.Pool
 	Watch   Observer
 	First   int  // number of the first run among all runs of the plan
-	Count   int  // of all runs of the plan
+	Count   int  // number of all runs of the plan
 	Trained bool // set when a step is taken
 }
 
@@ -41,7 +41,7 @@ type Observer struct {
 	Begin    func(run Run)        // before each run
 	Progress func(run.Progress)   // during each run
 	End      func(run Run)        // after each run
-	Warning  func(string)         // in words
+	Warning  func(string)         // with each warning
 	Outcome  func(*Outcome) error // when a setting is complete
 }
 
@@ -54,7 +54,7 @@ type Run struct {
 	Steps   int
 	Dir     string
 	Index   int // from 0
-	Count   int // of all runs of the plan
+	Count   int // number of all runs of the plan
 }
 
 // Machine returns where the trial is computed.

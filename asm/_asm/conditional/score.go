@@ -11,10 +11,10 @@ import (
 	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
 
-// A scored is some vectors of samples side by side, whose chains of operations wait for each
+// A scoredVectors is some vectors of samples side by side, whose chains of operations wait for each
 // other: with z = e^−|l| of their logits l and sum = 1 + z, t = −x·l, and up, which is the sign
 // bit where the spin x is +1.
-type scored struct {
+type scoredVectors struct {
 	*isa
 	first          int // sample
 	z, sum, t, up  []VecVirtual
@@ -52,7 +52,7 @@ func (w *isa) score(draw bool) {
 		side = 4
 	}
 	for first := 0; first < samples; first += side * w.Lanes() {
-		v := &scored{isa: w, first: first, sign: sign, bit: bit,
+		v := &scoredVectors{isa: w, first: first, sign: sign, bit: bit,
 			sum: make([]VecVirtual, side), up: make([]VecVirtual, side), t: make([]VecVirtual, side)}
 		l := make([]VecVirtual, side)
 		for k := range l {
@@ -84,12 +84,12 @@ func (w *isa) score(draw bool) {
 }
 
 // at returns the place of vector k in an array of numbers of so many bytes.
-func (v *scored) at(base Register, bytes, k int) Mem {
+func (v *scoredVectors) at(base Register, bytes, k int) Mem {
 	return Mem{Base: base, Disp: bytes * (v.first + k*v.Lanes())}
 }
 
 // draw draws the spins of vector k, and adds to spins a bit for each that is −1.
-func (v *scored) draw(k int, l VecVirtual, words, spins GPVirtual) {
+func (v *scoredVectors) draw(k int, l VecVirtual, words, spins GPVirtual) {
 	p, word, bits := v.Vector(), v.Vector(), GP64()
 	VDIVPS(v.sum[k], v.z[k], p)
 	VMULPS(v.full(1<<31), p, p)
@@ -112,7 +112,7 @@ func (v *scored) draw(k int, l VecVirtual, words, spins GPVirtual) {
 }
 
 // given takes the spins of vector k from the lowest bits of spins, which it shifts out.
-func (v *scored) given(k int, spins GPVirtual) {
+func (v *scoredVectors) given(k int, spins GPVirtual) {
 	up := v.up[k]
 	if v.isa == avx512 {
 		mask := K()
@@ -129,7 +129,7 @@ func (v *scored) given(k int, spins GPVirtual) {
 }
 
 // residuals emits x·σ(t), where there is an array for them.
-func (v *scored) residuals(residual GPVirtual) {
+func (v *scoredVectors) residuals(residual GPVirtual) {
 	Comment("up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.",
 		"The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.")
 	TESTQ(residual, residual)
@@ -153,7 +153,7 @@ func (v *scored) residuals(residual GPVirtual) {
 }
 
 // subtract takes max(t, 0) + ln(1 + z) from logq.
-func (v *scored) subtract(logq GPVirtual) {
+func (v *scoredVectors) subtract(logq GPVirtual) {
 	Comment("ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1")
 	r, more := make([]VecVirtual, len(v.z)), make([]VecVirtual, len(v.z))
 	for k, z := range v.z {

@@ -2,13 +2,13 @@
 // paths, from the declarations of package asm:
 //
 //   - If there are XAVX512, XAVX2 and XGeneric with the same parameters, X calls one of them.
-//   - If the assembly takes other parameters, or other work for each path, a function by hand
-//     calls XVector on the paths with vectors. XVector calls XAVX512 or XAVX2.
+//   - If the assembly takes other parameters, or other work for each path, a hand-written
+//     function calls XVector on the paths with vectors. XVector calls XAVX512 or XAVX2.
 //
 // XVPOPCNT is a second kernel of the AVX-512 path, for processors with VPOPCNTDQ.
 //
 // dispatch.go and the declarations of the assembly are for all architectures. Where there is
-// no assembly, the conditions are constants that are false, so that no calls are compiled.
+// no assembly, the conditions are constants that are false, so that nothing calls a kernel.
 package main
 
 import (

@@ -29,7 +29,7 @@ const (
 	slotGrad    = slotMemory + 2*rowVectors*columns
 )
 
-// An oneSided is where the emitters of kernelSums find the rows of a block, two vectors of
+// A oneSided is where the emitters of kernelSums find the rows of a block, two vectors of
 // them, and its four columns.
 type oneSided struct {
 	*isa

@@ -29,9 +29,9 @@ type tile struct {
 
 // gramTile emits the tile of the reversibility loss,
 //
-//	loss    += k(d²_xx) − k(d²_xy)            p = k′(d²_xx), q = k′(d²_xy), m = p − q
-//	rows[i] += m (w_i − w_j) − q v_j
-//	cols[j] += m (w_j − w_i) − q v_i
+//	loss     = Σ_ij k(d²_xx) − k(d²_xy)      p = k′(d²_xx), q = k′(d²_xy), m = p − q
+//	rows[i]  = Σ_j m (w_i − w_j) − q v_j
+//	cols[j] += Σ_i m (w_j − w_i) − q v_i
 //
 // for the pairs i < j < n. Distance 2r is d²_xx of row r of a block, distance 2r+1 is d²_xy.
 func (w *isa) gramTile() {

@@ -12,12 +12,12 @@ import (
 type Pool struct {
 	section Mem
 	size    int
-	offsets map[string]Mem
+	entries map[string]Mem
 }
 
 // NewPool returns a pool in a section of its own.
 func NewPool(name string) *Pool {
-	return &Pool{section: GLOBL(name, RODATA|NOPTR), offsets: map[string]Mem{}}
+	return &Pool{section: GLOBL(name, RODATA|NOPTR), entries: map[string]Mem{}}
 }
 
 // Number returns one float32, to be broadcast.
@@ -26,7 +26,7 @@ func (p *Pool) Number(value float64) Mem { return p.Vector32(math.Float32bits(fl
 // Vector32 returns a vector of 32-bit integers.
 func (p *Pool) Vector32(values ...uint32) Mem {
 	key := fmt.Sprint(values)
-	if m, ok := p.offsets[key]; ok {
+	if m, ok := p.entries[key]; ok {
 		return m
 	}
 	m := p.section.Offset(p.size)
@@ -34,7 +34,7 @@ func (p *Pool) Vector32(values ...uint32) Mem {
 		DATA(p.size, U32(v))
 		p.size += 4
 	}
-	p.offsets[key] = m
+	p.entries[key] = m
 	return m
 }
 
