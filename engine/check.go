@@ -10,6 +10,24 @@ import (
 	"github.com/revgen/revgen/internal/number"
 )
 
+// A Check is the outcome of one verification. Value and Bound need not be
+// finite: package number says how JSON holds infinities and NaN.
+type Check struct {
+	System string  `json:"system,omitempty"` // where checks of several are reported
+	Name   string  `json:"check"`
+	OK     bool    `json:"ok"`
+	Value  float64 `json:"value"`
+	Bound  float64 `json:"bound"`
+	Detail string  `json:"detail,omitempty"`
+}
+
+// A SelfChecker checks a trained generator against what is known exactly of it.
+type SelfChecker interface {
+	// VerifyModel draws the given number of samples from the generator with
+	// parameters params, in several ways, and reports each check through emit.
+	VerifyModel(ctx context.Context, params []float32, samples int, emit func(Check)) error
+}
+
 // AtMost is a check that passes if value ≤ bound. A value that is not finite
 // fails.
 func AtMost(name string, value, bound float64, detail string, args ...any) Check {

@@ -60,13 +60,6 @@ type Evaluator interface {
 	Evaluate(ctx context.Context, params []float32, samples int) (*measure.Evaluation, error)
 }
 
-// A SelfChecker checks a trained generator against what is known exactly of it.
-type SelfChecker interface {
-	// VerifyModel draws the given number of samples from the generator with
-	// parameters params, in several ways, and reports each check through emit.
-	VerifyModel(ctx context.Context, params []float32, samples int, emit func(Check)) error
-}
-
 // An Illustrator shows a trained generator beside its target.
 type Illustrator interface {
 	// Figures draws the given number of samples from the generator with
@@ -153,17 +146,6 @@ func PresetOf[C Config](preset func(name string) (C, error)) func(name string) (
 		}
 		return c, nil
 	}
-}
-
-// A Check is the outcome of one verification. Value and Bound need not be
-// finite: package number says how JSON holds infinities and NaN.
-type Check struct {
-	System string  `json:"system,omitempty"` // where checks of several are reported
-	Name   string  `json:"check"`
-	OK     bool    `json:"ok"`
-	Value  float64 `json:"value"`
-	Bound  float64 `json:"bound"`
-	Detail string  `json:"detail,omitempty"`
 }
 
 // MarshalJSON implements json.Marshaler.
