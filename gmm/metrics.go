@@ -171,7 +171,7 @@ func (t *table) distances(target *Target, estimate func(figure func(*overlap) fl
 		value, half := math.NaN(), math.NaN()
 		if known {
 			value, half = estimate(figure)
-			half += lost * max(1, value) // nor do the nodes see the distance at lost mass
+			half += lost * max(1, value) // the nodes do not see the distance where mass is lost, either
 		}
 		interval := [2]float64{scale(max(0, value-half)), scale(min(highest, value+half))}
 		value = scale(min(highest, value))

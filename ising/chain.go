@@ -31,8 +31,8 @@ type chainAverages struct {
 
 // Replicas start aligned and take chainBurn·L² sweeps. Then they are measured every L²/8 sweeps, as
 // often as measuringFlips allow, but minMeasurements to maxMeasurements times. On lattices larger
-// than maxChainSide, burnFlips bound the sweeps before the first measurement, of which there are at
-// least minBurn; minMeasurements share at most about as many sweeps.
+// than maxChainSide, the sweeps before the first measurement are at most as many as burnFlips allow,
+// or minBurn if that is more; then minMeasurements follow, within about as many sweeps.
 const (
 	maxChainSide    = 32
 	chainBlocks     = 2

@@ -28,7 +28,8 @@ type reference struct {
 
 // newReference takes the observables from the density of states, and G(r) from the transfer
 // matrix, on lattices up to MaxCounted. On larger ones Kaufman's formula gives energy and
-// specific heat if there is no field, and long heat-bath runs give the others.
+// specific heat if there is no field, and long heat-bath runs give the others,
+// which beyond maxChainSide nothing gives.
 func newReference(ctx context.Context, t Target, workers *pool.Pool) (*reference, error) {
 	r := &reference{target: t, label: "exact", paper: paperErrors(t)}
 	if t.L > MaxCounted {

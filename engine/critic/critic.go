@@ -20,7 +20,7 @@ type Config struct {
 	Hidden []int  `json:"hidden" is:"widths"` // widths of the perceptron's hidden layers
 	// LearningRate and WeightDecay are those of AdamW.
 	LearningRate float64 `json:"learning_rate" is:"positive"`
-	WeightDecay  float64 `json:"weight_decay" is:"not negative"`
+	WeightDecay  float64 `json:"weight_decay" is:"not negative"` // of its weights
 	// Steps of the discriminator, on the same batch, to each of the generator.
 	Steps int `json:"steps" is:"1..1000"`
 }

@@ -227,9 +227,9 @@ func (d *diagnosis) runChains(ctx context.Context, w chains.Walk, between int) (
 	return c, nil
 }
 
-// approach lets chains move, piece steps at once, until 99 of 100 have been where ln π is as high as
-// that of samples; if all, until maxSteps; or until no moves are left. It returns the steps, and
-// whether those chains have been there. In the second half of maxSteps visit is told at times which
+// approach lets chains move, piece steps at once, at most maxSteps and while moves are left. Unless
+// all, it stops once more than 99 of 100 have been where ln π is as high as that of samples. It
+// returns the steps, and whether so many have been there. In the second half of maxSteps visit is told at times which
 // have.
 func (d *diagnosis) approach(ctx context.Context, w chains.VectorWalk, piece, maxSteps int, all bool, visit func(came []bool)) (steps int, near bool, err error) {
 	came := make([]bool, len(w.LogDensities()))

@@ -14,7 +14,7 @@ import (
 // in a hundred. So chains that mix are compared with the samples by every coordinate: by its mean
 // and by its mean squared distance from the samples' mean as drawn.
 
-// fewCoordinates is the number of coordinates up to which all are observables.
+// maxObserved is the number of coordinates up to which all are observables.
 const maxObserved = 8
 
 // A moment is a mean with its standard error and the standard deviation of single states.

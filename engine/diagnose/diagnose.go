@@ -95,7 +95,7 @@ type diagnosis struct {
 	observables []string // the observer's
 	start       time.Time
 	moves       int  // of all states so far
-	glance      bool // it looks at a part of the moves first
+	glance      bool // a brief diagnosis, which Run tries before the full one
 	cheap       bool // the target is computed within the process
 	patient     bool // a glance's chains take all steps: the target is cheap and enough moves are left
 	arrived     bool // in a glance, all chains have come to where samples are

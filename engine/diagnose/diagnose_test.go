@@ -304,8 +304,8 @@ func TestRefuted(t *testing.T) {
 	long.SkipShort(t)
 	s := normal{keep: 0.8, cross: 0.2, chainCross: 0.2, apart: 3, plus: 0.5, seed: 7}
 	far := measure.Metric{Name: "energy", Exact: 1, Error: 0.05, Floor: 0.01, Quantile: 0.02}
-	maxSettledS, inexact := far, far
-	maxSettledS.Unsettled, inexact.Uncertainty = true, 0.001
+	unsettled, inexact := far, far
+	unsettled.Unsettled, inexact.Uncertainty = true, 0.001
 	for name, c := range map[string]struct {
 		e    measure.Evaluation
 		off  float64
@@ -316,7 +316,7 @@ func TestRefuted(t *testing.T) {
 		"a lost mode":            {measure.Evaluation{Lost: []string{"mode 2 is all but lost"}}, 0, Wrong, "mode 2 is all but lost"},
 		"lost, after more steps": {measure.Evaluation{Lost: []string{"mode 2 is all but lost"}}, 0.5, Wrong, "mode 2 is all but lost"},
 		"off, as drawn":          {measure.Evaluation{Metrics: []measure.Metric{far}}, 0.5, Refine, "usable after"},
-		"an unsettled reference": {measure.Evaluation{Metrics: []measure.Metric{maxSettledS}}, 0, Trustworthy, "averages stay put"},
+		"an unsettled reference": {measure.Evaluation{Metrics: []measure.Metric{unsettled}}, 0, Trustworthy, "averages stay put"},
 		"an inexact reference":   {measure.Evaluation{Metrics: []measure.Metric{inexact}}, 0, Trustworthy, "averages stay put"},
 	} {
 		s.off = c.off

@@ -97,5 +97,5 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// leastSamples can show a drift at all: S is at most √n.
+// minSamples is the least number that can show a drift at all: S is at most √n.
 const minSamples = 256

@@ -282,7 +282,7 @@ func (d *diagnosis) beyond(r *Report, why string, say func(Verdict, string, ...a
 	return 0
 }
 
-// mostUnvisited is the share of samples that may lie where no chain came by chance.
+// maxUnvisited is the share of samples that may lie where no chain came by chance.
 const maxUnvisited = 0.1
 
 // judgeDisagreement is judge where chains that agree with each other contradict weights that

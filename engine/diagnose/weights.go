@@ -283,8 +283,8 @@ func (d *diagnosis) measured() int {
 // loose reports whether a column is a fourth moment or ln π.
 func (d *diagnosis) loose(j int) bool { return d.columns[j].fourth || d.names[j] == logDensity }
 
-// counts returns the error of a column that counts, by its standard deviation or that by trusted
-// weights, if this is less.
+// counts returns the error that counts for a column with the given standard deviation, or with
+// that by trusted weights if it is less.
 func (d *diagnosis) counts(j int, deviation float64) float64 {
 	if d.weightsTrusted() {
 		deviation = min(deviation, d.shifts[j].deviation)
@@ -316,7 +316,7 @@ func (d *diagnosis) weightsTrusted() bool {
 // evaluation's own figures have errors, too.
 const nearlyCounts = 5. / 6
 
-// shifted returns the shift that is largest beside the error that counts, among those that are more
+// shifted returns the index of the shift that is largest beside the error that counts, among those that are more
 // than chance and count.
 func (d *diagnosis) shifted() (worst int, beyond bool) {
 	var most float64

@@ -185,10 +185,10 @@ func (a WeightedMean) Times(x float64) WeightedMean {
 	return WeightedMean{x * a.Value, x * a.StandardError, x * a.Deviation, x * a.Apart, x * a.Reach, a.Shape}
 }
 
-// Mean returns the self-normalised mean Σ w f / Σ w of a function's values. Its standard error is
-// that of the delta method, and what a tail may hold: the tail of the weights, where f is as for
-// the largest of them, or the tail of the function's own terms, which for example a funnel's
-// squares have whatever the weights are. Values of samples without weight do not count.
+// Mean returns the self-normalised mean Σ w f / Σ w of a function's values. Its standard error adds
+// to that of the delta method what a tail may hold: the larger of the weights' unseen tail, with f
+// as at the largest weights, and the tail of the function's own terms, which a funnel's squares
+// have whatever the weights are. Values of samples without weight do not count.
 func (w *Reweighing) Mean(f []float64) WeightedMean {
 	var a WeightedMean
 	low, high := math.Inf(1), math.Inf(-1)

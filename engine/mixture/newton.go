@@ -476,12 +476,12 @@ func (s *scout) settleAll() (*Found, error) {
 		place(s.X[r*d:(r+1)*d], s.proposal[r*d:(r+1)*d], all[k].Mean, all[k].Factor, 1)
 	}
 	s.evaluate(s.LogPi, s.X)
-	found.LogZ = measure.Weigh(found.logRatios(d)).LogZ
+	found.LogZ = measure.Weigh(found.logQOverPi(d)).LogZ
 	return found, nil
 }
 
-// logRatios returns R = ln q − ln π of the population, q the mixture of the Gaussians.
-func (found *Found) logRatios(dim int) []float64 {
+// logQOverPi returns R = ln q − ln π of the population, q the mixture of the Gaussians.
+func (found *Found) logQOverPi(dim int) []float64 {
 	p, r := pack(found.Gaussians, dim), make([]float64, len(found.LogPi))
 	p.logDensities(r, found.X)
 	floats.Sub(r, found.LogPi)
@@ -509,7 +509,7 @@ func (found *Found) settledLook(dim int) Look {
 	}
 	look.Several = look.Components > 1
 	look.Apart = look.Several
-	look.Gaussian = !look.Several && stat.MeanOf(found.logRatios(dim)).Deviation() < rounding
+	look.Gaussian = !look.Several && stat.MeanOf(found.logQOverPi(dim)).Deviation() < rounding
 	return look
 }
 

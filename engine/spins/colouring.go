@@ -30,7 +30,7 @@ func (g *Graph) bipartition() []int8 {
 // Colours partitions the spins into independent sets, no two of whose spins are
 // neighbours. There are two if the graph is bipartite. Otherwise a greedy colouring
 // finds at most k + 1, for the largest k such that in some subgraph every spin has k
-// neighbours or more. Sets are in the order of their first spins, which ascend in each.
+// neighbours or more. Sets are in the order of their first spins; the spins of a set ascend.
 func (g *Graph) Colours() [][]int32 {
 	colour := make([]int32, g.N())
 	if g.sides != nil {

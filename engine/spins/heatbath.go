@@ -53,7 +53,8 @@ const (
 	slicedTables    = 1 << 10
 
 	// The sliced way draws planes of a bit for each configuration until every comparison
-	// is decided, partPlanes at a time. Part k begins at block k·2^partShift of the stream.
+	// is decided, partPlanes at a time. At position p of the stream, part k
+	// begins at block k·2^partShift + p·partBlocks.
 	partPlanes = 8
 	partBlocks = partPlanes / 2
 	partShift  = 58

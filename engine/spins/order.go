@@ -10,7 +10,7 @@ type frontierSearch struct {
 	position   []int32   // of each spin in the order, −1 if it is still to come
 	remaining  []int32   // how many of each spin's neighbours are still to come
 	looked     []int32   // when greedy last looked at each spin
-	cumulative []float64 // of follow, the states of all steps before each, and of all
+	cumulative []float64 // by follow: the states of all steps before step t; the last is of all steps
 }
 
 func newFrontierSearch(near [][]int32) *frontierSearch {

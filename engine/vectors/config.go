@@ -63,7 +63,7 @@ type GeneratorConfig struct {
 	// Hidden lists the widths of the hidden layers: of the scale and of the
 	// translation perceptron of each coupling, or of each residual block's.
 	Hidden []int   `json:"hidden" is:"widths"`
-	Slope  float64 `json:"slope" is:"slope"` // of LeakyReLU for negative values
+	Slope  float64 `json:"slope" is:"slope"` // slope of LeakyReLU for negative values
 	// Gain multiplies the initial weights and biases of each perceptron's last
 	// layer; small values start G_θ near the identity.
 	Gain float64 `json:"gain" is:"positive"`
@@ -173,7 +173,7 @@ type ModalGenerator struct {
 	Depth  int                 `json:"-"`
 	Latent int                 `json:"latent" when:"kind=perceptron"`             // dimension of the noise z
 	Hidden []int               `json:"hidden" when:"kind=perceptron" is:"widths"` // widths of the hidden layers
-	Slope  float64             `json:"slope" when:"kind=perceptron" is:"slope"`   // of LeakyReLU for negative values
+	Slope  float64             `json:"slope" when:"kind=perceptron" is:"slope"`   // slope of LeakyReLU for negative values
 	// Gain multiplies the initial weights of the coordinates' outputs, so that
 	// the first samples reach all wells, and those of a split head's logits, so
 	// that each z has a mode of its own while its x finds a well of that mode.

@@ -93,7 +93,8 @@ func (e *Ensemble) Sample(dst []byte, format string, params []float32, first uin
 	}
 	e.NewSampler(params).Draw(s, nil, first)
 	if e.Chart != nil {
-		// Samples are rounded to the target's coordinates before they move, as in a file that Refine reads.
+		// Samples are rounded in the target's coordinates before they move, as those in a file that Refine
+		// reads are.
 		s = e.toTarget(s)
 		if err := s.checkFinite(); err != nil {
 			return err

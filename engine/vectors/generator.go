@@ -159,7 +159,7 @@ func (n *networks) newWeights(backward bool) *weights {
 	return w
 }
 
-// packs returns how many nets pack can refresh, independently of each other.
+// packs returns how many parts, perceptrons and the base, pack can refresh independently.
 func (n *networks) packs() int {
 	if n.base != nil {
 		return len(n.nets) + 1

@@ -106,7 +106,7 @@ func (n *networks) placeAndBase(params []float32) (center, scale, base []float32
 // A mixturePass is the pass of a flow whose noise y is a mixture.
 type mixturePass struct {
 	*flowPass
-	y, dy      []float32 // and the gradient with respect to y, [rows][d]
+	y, dy      []float32 // points of the base, and the gradient with respect to them, [rows][d]
 	components []int32   // of y, [rows][factors]
 	work       *mixture.Work
 
@@ -356,7 +356,7 @@ func (g *mixtureFlow) placeModes(ctx context.Context, params []float32, c *Confi
 	highest := math.Inf(-1)
 	// A mode that seems to have no weight starts with a little, and can still gain. But where
 	// Gaussians have settled its ln Z is known, and samples of it would be of no use.
-	const estimated, known = 1e-3, 1e-30 // relative to the heaviest mode
+	const minEstimated, minKnown = 1e-3, 1e-30 // relative to the heaviest mode
 	for mode := range all {
 		found, err := c.Generator.scout(ctx, t, mode, seed, workers)
 		if err != nil {
@@ -367,9 +367,9 @@ func (g *mixtureFlow) placeModes(ctx context.Context, params []float32, c *Confi
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		logZ[mode], minWeight[mode] = found.LogZ, estimated
+		logZ[mode], minWeight[mode] = found.LogZ, minEstimated
 		if len(found.Gaussians) > 0 {
-			minWeight[mode] = known
+			minWeight[mode] = minKnown
 		}
 		highest = max(highest, found.LogZ)
 	}

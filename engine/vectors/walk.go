@@ -22,8 +22,8 @@ const (
 	ObservedCoordinates = 8
 )
 
-// wideCoordinates is in how many coordinates a chain begins at a multiple of the scale, if there are
-// chains.ManyCoordinates or more.
+// wideCoordinates is the number of coordinates in which a chain begins at a multiple of the scale,
+// of chains.ManyCoordinates or more.
 const wideCoordinates = 16
 
 // An observable is a function of a state (x, k) and its ln π.
@@ -289,8 +289,8 @@ func (w *walk) LogDensities() []float64 {
 // Observe implements chains.Walk.
 func (w *walk) Observe(values []float64) { w.observe(values, w.e.Dense) }
 
-// ObserveUnweighted implements chains.Walk. It saves the log weight, whose inverse of a flow takes most
-// of the time.
+// ObserveUnweighted implements chains.Walk. It leaves out the log weight, which takes
+// most of the time: the inverse of a flow.
 func (w *walk) ObserveUnweighted(values []float64) { w.observe(values, false) }
 
 func (w *walk) observe(values []float64, weigh bool) {

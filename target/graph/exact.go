@@ -39,7 +39,7 @@ type reference struct {
 // maxListedSpins is the largest number of spins whose configurations are listed.
 const maxListedSpins = 20
 
-// overlapBins returns about 40 bins of the overlap q = Σ s_i s′_i/n, whose values are 2/n apart.
+// overlapBins returns at most 40 bins of the overlap q = Σ s_i s′_i/n, whose values are 2/n apart.
 func overlapBins(n int) measure.Bins {
 	values := (n + 40) / 40 // in a bin
 	return measure.Bins{Origin: -1 - 1/float64(n), Width: 2 * float64(values) / float64(n), N: n/values + 1}

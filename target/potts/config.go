@@ -88,7 +88,7 @@ type LossConfig struct {
 	Kind string `json:"kind" enum:"balance,mmd,discriminator" only:"balance generator.kind=hierarchy; mmd,discriminator generator.kind=perceptron"`
 	engine.Balancing
 	Kernel        mmd.Kernel    `json:"kernel" when:"kind=mmd"`
-	Statistic     mmd.Statistic `json:"statistic" when:"kind=mmd" enum:"V,U"` // of the MMD
+	Statistic     mmd.Statistic `json:"statistic" when:"kind=mmd" enum:"V,U"` // Statistic of the MMD.
 	Discriminator critic.Config `json:"discriminator" when:"kind=discriminator"`
 }
 

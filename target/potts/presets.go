@@ -65,7 +65,7 @@ func (c *Config) Adapt(context.Context) (why string, err error) {
 
 // recipe sets all but target, seed and evaluation to the best settings known for the target.
 //
-// On a lattice below its critical temperature, β rises during training from nine tenths of the critical
+// On a Potts lattice below its critical temperature, β rises during training from nine tenths of the critical
 // one. On a graph it always rises, from 0, because the order is not known. One sample in four moves.
 func (c *Config) recipe(law *categories.Target) {
 	quick, seed, side := c.Preset == "quick", c.Training.Seed, c.Target.side()

@@ -242,7 +242,7 @@ func (v *subject) checkOneHot(emit func(engine.Check)) {
 		for i := range rows {
 			x, first := packed[i*words:][:words], packed[:words]
 			oneHot.Pack(x, configs[i*n:], 1)
-			sites, distance := 0, 0 // that differ, and spins
+			sites, distance := 0, 0 // sites that differ, and spins that differ
 			for k, s := range configs[i*n:][:n] {
 				if s != configs[k] {
 					sites++

@@ -49,8 +49,8 @@ type Architecture[W uint64 | byte] interface {
 	NewBatch(samples, scored int, seed uint64, workers *pool.Pool) (*Batch[W], error)
 }
 
-// NewSteps returns the steps of a training of a model at inverse temperature beta, which rises to
-// it as the configuration of the moves says. kernels returns the kernels of the model's law. They
+// NewSteps returns the steps of a training of a model. The inverse temperature rises to beta as the
+// configuration of the moves says. kernels returns the kernels of the model's law. They
 // may use the batch's workspace, whose inverse temperature is fraction·β when a kernel runs.
 func NewSteps[W uint64 | byte](m Architecture[W], beta float64, t *engine.Training, loss engine.Balancing, c *spins.TransitionConfig,
 	kernels func(in sites.Workspace[W]) spins.Kernels[W], workers *pool.Pool) (s Steps[W], err error) {

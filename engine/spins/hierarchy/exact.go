@@ -52,7 +52,7 @@ type starTable struct {
 }
 
 type starLeaf struct {
-	inputs         []int        // the spins around the star that it is coupled to
+	inputs         []int        // indices of the spins around the star that it is coupled to
 	couplings      []float64    // to these spins, and its field
 	centreCoupling float64      // to the centre
 	logWeights     [2][]float64 // [centre][2^len(inputs)] ln 2cosh of β times its field
@@ -274,8 +274,8 @@ func (x *exact) complete(state []uint64, w *RandomWords) {
 	}
 }
 
-// addTerms adds scale times the terms' values to dst. It counts the products that are +1 of all
-// samples at once.
+// addTerms adds scale times the terms' values to dst. It counts, for all samples at once, the
+// products that are +1.
 func addTerms(dst *[block]float64, terms []term, scale float64, state []uint64) {
 	for k := range terms {
 		t := &terms[k]

@@ -180,8 +180,8 @@ func count(set []bool) (n int) {
 	return n
 }
 
-// bipartiteHalf returns, of every bipartite component, the colour with more eligible vertices,
-// and these vertices of it.
+// bipartiteHalf returns, for every bipartite component, the eligible vertices of the colour that has
+// more of them.
 func bipartiteHalf(adjacent [][]int32, eligible []bool) []bool {
 	in := make([]bool, len(adjacent))
 	colour := make([]int, len(adjacent))

@@ -51,8 +51,8 @@ func newSparseGraph(beta float64, near [][]neighbour) *sparseGraph {
 
 func (g *sparseGraph) spins() int { return len(g.start) - 1 }
 
-// A dijkstra visits spins in the order of their distance from one. It goes no further from a spin
-// whose distance is as short already, be it from an earlier search.
+// A dijkstra visits spins in the order of their distance from one. It stops at a spin
+// that it or an earlier search reached on a path as short.
 type dijkstra struct {
 	*sparseGraph
 	distance []float64 // infinite, or of the searches so far

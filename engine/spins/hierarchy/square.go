@@ -128,8 +128,8 @@ const (
 
 // A grouping says which group of a refinement each site belongs to.
 type grouping struct {
-	// halves splits each group of centres of faces in two, if a multiple of four cells fits
-	// around the lattice.
+	// halves splits each group of centres of faces in two. The number of cells along a side must
+	// be a multiple of four.
 	halves bool
 }
 

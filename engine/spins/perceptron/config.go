@@ -22,7 +22,7 @@ type GeneratorConfig struct {
 	Latent int         `json:"latent" is:"1..4096"` // dimension of z
 	Signs  SignsConfig `json:"signs"`
 	Hidden []int       `json:"hidden" is:"widths"` // widths of the hidden layers
-	Slope  float64     `json:"slope" is:"slope"`   // of LeakyReLU for negative values
+	Slope  float64     `json:"slope" is:"slope"`   // slope of LeakyReLU for negative values
 	// Gain multiplies the initial weights of the last layer.
 	Gain float64 `json:"gain" is:"positive"`
 	// Head turns logits into spins: "sign" takes their signs; "bernoulli"

@@ -17,7 +17,8 @@ type lossGradient struct {
 	bySample []float32
 }
 
-// A batch is the shape of a batch, n samples of spins in words, and its division among threads.
+// A batch says how many samples there are, of how many spins in how many words, and how threads
+// divide them.
 type batch struct {
 	n, spins, words int
 	lanes           *nn.Lanes
