@@ -91,8 +91,8 @@ const (
 	// maxDeviation is how far R may be from the batch's median. An outlier, which is further away
 	// or whose R is NaN, has no part in the gradient: its weight vanishes against the
 	// others', or the generator no longer makes such states since the batch was drawn, and
-	// either would alone decide the step. The loss takes its deviation for maxDeviation, so
-	// that a generator that loses states is seen to.
+	// either would alone decide the step. In the loss its deviation counts as maxDeviation,
+	// which shows a generator that loses states.
 	maxDeviation = 1000
 )
 

@@ -11,7 +11,7 @@ type Sampler interface {
 	// first.
 	Formats() []Format
 	// Reach returns an error if the stream lacks some of the samples first …
-	// first+n−1, or random numbers to refine each by as many Metropolis steps.
+	// first+n−1, or the random numbers for refine Metropolis steps of each.
 	Reach(first, n uint64, refine int) error
 	// Sample fills dst with samples first … first+n−1 of the stream that
 	// belongs to the seed, in the named format, after refine Metropolis steps

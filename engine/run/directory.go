@@ -279,7 +279,7 @@ func (r *run) logRecord(record engine.Record) error {
 	return nil
 }
 
-// close gives the directory up, in which everything has been written.
+// close gives up the directory, after everything has been written.
 func (r *run) close() {
 	if r.metrics != nil {
 		_ = r.metrics.Close()

@@ -142,7 +142,7 @@ type keptDiagnosis struct {
 // readDiagnosis returns the diagnosis of a model in diagnosis.json, nil if there is none.
 func readDiagnosis(dir string, model *run.Model) (*diagnose.Report, error) {
 	k, err := readJSON[keptDiagnosis](dir, diagnosisFile, maxSummary)
-	if k == nil || k.Model != model.Hash() { // else it is of an earlier training in the directory
+	if k == nil || k.Model != model.Hash() { // no file, or one of an earlier training in the directory
 		return nil, err
 	}
 	return k.Report, nil

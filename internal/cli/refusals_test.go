@@ -51,7 +51,7 @@ func TestRefusals(t *testing.T) {
 		{"mcmc ising --format bits", "--format is of states; name their file by --states"},
 		{"mcmc ising -o - --states -", "-o and --states are both stdout; name a file for one of them"},
 		{"mcmc ising -o x.csv", "-o: x.csv: what is written is a NumPy array"},
-		{"mcmc ising --states x.csv", "-o: x.csv: what is written is a NumPy array"},
+		{"mcmc ising --states x.csv", "--states: x.csv: what is written is a NumPy array"},
 		{"reproduce --study all", "studies are a program of their own: in a clone of the repository, make bin/studies and bin/studies NAME"},
 	} {
 		o := revgen(t, dir, strings.Fields(c.args)...)

@@ -108,8 +108,8 @@ func AboutOnly(ctx context.Context, what ...any) context.Context {
 	return About(context.WithValue(ctx, contextKey{}, c), what...)
 }
 
-// Unless returns a context whose pages keep nothing once failed returns an error, since what is
-// computed from then on is of no use.
+// Unless returns a context whose pages keep nothing any more as soon as failed() is not nil, since
+// what is computed from then on is of no use.
 func Unless(ctx context.Context, failed func() error) context.Context {
 	c := carriedBy(ctx)
 	c.failures = append(slices.Clip(c.failures), failed)

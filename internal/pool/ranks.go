@@ -147,8 +147,8 @@ func (p *Pool) Rows(n, group int) (lo, hi int) {
 }
 
 // Share is Run where each rank runs its own stretch of the pieces and gets the results of the others. The
-// spans must be all results, except for those that only the rank's own pieces of a later loop of as many
-// pieces read.
+// results must list all that the loop writes, except what only the same rank's pieces read in a later loop
+// of as many pieces.
 func (p *Pool) Share(n int, body func(piece int), results ...Span) {
 	p.share(n, nil, body, results)
 }

@@ -101,8 +101,8 @@ func Label(metric string) string {
 // unknown stands for NaN: a number that could not be computed, as a warning explains.
 const unknown = "unknown"
 
-// Value writes a number with at most six digits, and with one decimal more than the first digit of
-// half its interval needs.
+// Value writes a number with at most six digits, and one decimal beyond the leading digit of half
+// its interval.
 func Value(x float64, interval [2]float64) string {
 	if math.IsNaN(x) {
 		return unknown

@@ -77,7 +77,7 @@ func TestOnce(t *testing.T) {
 }
 
 // TestMaxKept: a cache keeps as many values as it is told.
-func TestMost(t *testing.T) {
+func TestMaxKept(t *testing.T) {
 	c := shared.Cache[int, int]{MaxKept: 2}
 	computed := 0
 	for _, key := range []int{1, 2, 1, 3, 1, 3, 2} { // 3 in place of 2, and 2 of 1

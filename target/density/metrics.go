@@ -306,8 +306,8 @@ func (s *system) shareOutside(values []float64) float64 {
 }
 
 // checkCoverage warns of states of the chains that the generator hardly draws. Their weight π/q is
-// larger than a generator that covers π would allow for any of the chains' states, or for so many
-// of the chains' last states.
+// too large for a generator that covers π: for a single state, or for so many of the chains' last
+// states.
 //
 // Such states are lost, and not only warned of, if they are a mode, or if the chains' share of
 // them is more than chance in as many samples. Chains that have not settled do not know that

@@ -121,19 +121,19 @@ func (w *pilotWalk) find() (location, error) {
 // shapes are no ridge.
 func (w *pilotWalk) findShear(found *location) error {
 	const (
-		maxNarrowness = 0.7  // share of a coordinate's deviation that the coordinates before it do not explain
+		maxRidgeWidth = 0.7  // share of a coordinate's deviation that the coordinates before it do not explain
 		maxFall       = 1    // of ln π midway between two chains
 		pairsPerLower = 8    // one pair of so many may be lower midway
 		roundTo       = 0.03 // tolerance of rounding, in scales
 	)
 	d, pairs := w.e.dim, len(w.logPi)/2
-	narrowness := 1.0
+	ridgeWidth := 1.0
 	for i := range d {
 		factor := w.shape[i*(i+1)/2:][:i+1]
 		// With n chains, i coordinates explain i/n of another one's variance by chance.
-		narrowness = min(narrowness, factor[i]/floats.Norm(factor, 2)/math.Sqrt(1-float64(i)/float64(2*pairs)))
+		ridgeWidth = min(ridgeWidth, factor[i]/floats.Norm(factor, 2)/math.Sqrt(1-float64(i)/float64(2*pairs)))
 	}
-	if d > pairs || narrowness > maxNarrowness {
+	if d > pairs || ridgeWidth > maxRidgeWidth {
 		return nil
 	}
 	middle := w.proposal[:pairs*d]
@@ -168,7 +168,7 @@ func (w *pilotWalk) findShear(found *location) error {
 	return nil
 }
 
-// roundWithin returns x with as few digits as change it by at most the tolerance, but at least 3.
+// roundWithin rounds x to the fewest digits, at least 3, that change it by at most tolerance.
 func roundWithin(x, tolerance float64) float64 {
 	rounded := number.Rounded(x, 3)
 	for digits := 4; math.Abs(rounded-x) > tolerance && digits < 16; digits++ {
@@ -236,7 +236,7 @@ type pilotWalk struct {
 	lastRound            []float32  // states of the last round, [steps][chains][dim]
 	scale                []float64  // of each coordinate's steps
 	mean                 []float64  // of the last round's states, nil until steps have a shape
-	shape                []float64  // lower triangle by rows that every other step has, in units of the scales; or nil
+	shape                []float64  // lower triangle by rows, in units of the scales, of every other step; nil for none
 	stepFactor           [2]float64 // of all steps, for spherical steps and for those with a shape
 	taken                int        // number of steps
 
@@ -355,8 +355,8 @@ func (w *pilotWalk) moveStragglers() {
 	w.moveLost(slices.Sorted(slices.Values(w.logPi))[len(w.logPi)/2] - maxFallPerDim*float64(w.e.dim))
 }
 
-// moveLost moves chains whose ln π is below the lowest, with their states of the last round, to
-// where others are. It reports whether there are others.
+// moveLost moves chains with ln π < lowest, and their states of the last round, to where other
+// chains are. It reports whether there are others.
 func (w *pilotWalk) moveLost(lowest float64) bool {
 	d := w.e.dim
 	var found []int

@@ -174,7 +174,7 @@ func (p *problem) evaluate(dst []float64, x []float32, k []uint8) error {
 	return err
 }
 
-// evaluateSource counts an evaluation. Nothing else calls the source.
+// evaluateSource evaluates ln π of len(dst) states and counts them. Nothing else calls the source.
 func (p *problem) evaluateSource(dst []float64, x []float32, k []uint8) error {
 	p.tally.Add(len(dst))
 	return p.source.Evaluate(dst, x, k)
@@ -229,7 +229,7 @@ func (s firstValues) ofAllRanks(workers *pool.Pool) firstValues {
 }
 
 // judgeValues fails the target if nothing can be learned from the values of the first steps on
-// all ranks: if none is finite, or all are equal.
+// all ranks: if none is finite, or all finite ones are equal after patience steps.
 func (p *problem) judgeValues(step uint32, workers *pool.Pool) {
 	const patience = 20 // steps
 	p.mutex.Lock()

@@ -167,7 +167,7 @@ func neighbours(sites int, sides, offsets []int, periodic bool) []int {
 	return list
 }
 
-// wholes returns a list of constant whole numbers between bounds.
+// integers returns a list of constant whole numbers between bounds.
 func (c *compiler) integers(n ast.Node, what string, low, high int) (list []int) {
 	array, ok := n.(*ast.ArrayNode)
 	if !ok || len(array.Nodes) == 0 {

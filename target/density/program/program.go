@@ -17,7 +17,7 @@ import (
 // Version is the version of the protocol.
 const Version = 1
 
-// A Config names a program and its states.
+// A Config is a program's command, and the dimensions of the states it is asked about.
 type Config struct {
 	Command    []string // the program and its arguments
 	Dim, Modes int      // of a state; 0 modes if it has none
@@ -185,7 +185,7 @@ func (w *Workers) name(index int) string {
 	return fmt.Sprintf("target.command: worker %d (%s)", index, strings.Join(w.config.Command, " "))
 }
 
-// evaluate asks up to mostRows states. A process that dies is replaced once.
+// evaluate asks up to maxRows states. A process that dies is replaced once.
 func (o *worker) evaluate(dst []float64, x []float32, k []uint8) error {
 	question, answer := o.encode(x, k), o.answer[:4+8*len(dst)]
 	for attempt := 0; ; attempt++ {
