@@ -50,8 +50,8 @@ func NewFlips(n int, global float64, law Flippable) (*Flips, error) {
 // MaxSteps returns the number of steps that one stream has draws for.
 func (f *Flips) MaxSteps() int { return 1 << (perSampleBits - blockBits) }
 
-// Together returns 1: each sample's draws are its own.
-func (f *Flips) Together() int { return 1 }
+// BlockSize returns 1: each sample's draws are its own.
+func (f *Flips) BlockSize() int { return 1 }
 
 // Run takes steps as Metropolis.Run does.
 func (f *Flips) Run(halted func() bool, dst, src []uint64, lo, hi int, steps int, c *asm.Counter, firstSample uint64, st *Count) {

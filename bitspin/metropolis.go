@@ -63,8 +63,8 @@ func CheckTemperature(beta, reach float64) error {
 // MaxSteps returns the number of steps that one stream has draws for.
 func (m *Metropolis) MaxSteps() int { return m.proposer.MaxSteps() }
 
-// Together returns 1: each sample's draws are its own.
-func (m *Metropolis) Together() int { return 1 }
+// BlockSize returns 1: each sample's draws are its own.
+func (m *Metropolis) BlockSize() int { return 1 }
 
 // Run takes the given number of Metropolis steps with each of the
 // configurations lo … hi−1 of the batch src, storing the results in the batch

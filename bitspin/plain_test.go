@@ -113,7 +113,7 @@ func TestSweeperAsColourByColour(t *testing.T) {
 		model := mustModel(t, l, -0.8, 0.3)
 		s, err := NewSweeper(model, 0.45)
 		require.NoError(t, err)
-		require.Equal(t, SweepBlock, s.Together())
+		require.Equal(t, SweepBlock, s.BlockSize())
 		require.Equal(t, math.MaxInt32, s.MaxSteps())
 		for up := range 5 {
 			field := model.J*float64(2*up-4) + model.H
@@ -225,7 +225,7 @@ func TestLimitsOfKernels(t *testing.T) {
 
 	model := mustModel(t, 3, 1, 0)
 	k := mustMetropolis(t, model, 0.2, SingleSpin())
-	require.Equal(t, 1, k.Together())
+	require.Equal(t, 1, k.BlockSize())
 	require.Equal(t, 1<<22, k.MaxSteps())
 	require.Equal(t, 1<<22, mustMetropolis(t, mustModel(t, 9, 1, 0), 0.2, MultiSpin()).MaxSteps(), "64 blocks hold a step")
 	batch := make([]uint64, 2)

@@ -148,8 +148,8 @@ func (s *Sweeper) Run(halted func() bool, dst, src []uint64, lo, hi int, sweeps 
 // MaxSteps returns no real limit: a block's generator draws for any number of sweeps.
 func (s *Sweeper) MaxSteps() int { return math.MaxInt32 }
 
-// Together returns SweepBlock, the number of samples that draw from one generator.
-func (s *Sweeper) Together() int { return SweepBlock }
+// BlockSize returns SweepBlock, the number of samples that draw from one generator.
+func (s *Sweeper) BlockSize() int { return SweepBlock }
 
 // Columns transposes packed configurations of n spins. dst has wide words for each spin, bit
 // k of which is the spin of configuration k; bits beyond the batch are 0.

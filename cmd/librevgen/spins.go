@@ -133,8 +133,8 @@ func (h *handle) walk(ctx context.Context, k spins.Kernel, batch []uint64, words
 	switch {
 	case steps > uint64(k.MaxSteps()):
 		return argument(fmt.Sprintf("steps: %d are more than the %d that one stream has random numbers for; go on with another", steps, k.MaxSteps()))
-	case first%uint64(k.Together()) != 0:
-		return argument(fmt.Sprintf("first: %d is not a multiple of the %d chains that draw together", first, k.Together()))
+	case first%uint64(k.BlockSize()) != 0:
+		return argument(fmt.Sprintf("first: %d is not a multiple of the %d chains that draw together", first, k.BlockSize()))
 	case first > spins.MaxSamples || uint64(n) > spins.MaxSamples-first:
 		return argument(fmt.Sprintf("first: chains %d to %d are beyond the %d of a stream", first, first+max(uint64(n), 1)-1, uint64(spins.MaxSamples)))
 	case n == 0:

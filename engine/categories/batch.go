@@ -15,7 +15,7 @@ func (m *Model) NewBatch(samples, scored int, seed uint64, workers *pool.Pool) (
 	if err != nil {
 		return nil, err
 	}
-	b, r := &hierarchy.Batch[byte]{Batch: batch}, m.newRoom(batch.Blocks(), true, workers)
+	b, r := &hierarchy.Batch[byte]{Batch: batch}, m.newWorkspace(batch.Blocks(), true, workers)
 	b.Init(r, m.Words(), maxBlocks, func(lo, hi int) []pool.Span {
 		n := m.Sites() * block
 		return append(r.Spans(lo, hi, maxBlocks), pool.SpanOf(r.state[lo*n:hi*n], maxBlocks*n))

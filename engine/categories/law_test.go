@@ -289,7 +289,7 @@ func TestRun(t *testing.T) {
 			require.NoError(t, err)
 			m = mixing.(*Moves)
 		}
-		require.Equal(t, block, m.Together())
+		require.Equal(t, block, m.BlockSize())
 		src := make([]byte, (samples+2)*n)
 		for i := range src {
 			src[i] = byte(i % 3)

@@ -68,8 +68,8 @@ func MixingOf(t *Target) func(beta float64) (sites.Kernel[byte], error) {
 	}
 }
 
-// Together implements sites.Kernel.
-func (m *Moves) Together() int { return block }
+// BlockSize implements sites.Kernel.
+func (m *Moves) BlockSize() int { return block }
 
 // Run implements sites.Kernel.
 func (m *Moves) Run(halted func() bool, dst, src []byte, lo, hi, steps int, c *rng.Counter, first uint64, st *engine.Count) {

@@ -187,7 +187,7 @@ func TestSystem(t *testing.T) {
 			require.Equal(t, same, params)
 			params = wild(m)
 			b := s.Generator.(*hierarchy.Batch[byte])
-			n, l := m.Sites(), b.Workspace.(*room)
+			n, l := m.Sites(), b.Workspace.(*workspace)
 			require.Equal(t, int(256*(1-partners))/block, b.ScoredBlocks)
 			for _, step := range []uint32{1, 4, 5, 10} {
 				_, err := s.Loss(params, step)

@@ -15,17 +15,17 @@ import (
 // once for all of them.
 const maxBlocks = 4
 
-// A room holds blocks of samples. It implements sites.Workspace.
-type room struct {
+// A workspace holds blocks of samples. It implements sites.Workspace.
+type workspace struct {
 	hierarchy.Record // its Bits are [blocks][planes][sites + 1]
 	model            *Model
 	law              *law
 	state            []byte // [blocks][sites][64]
 }
 
-func (m *Model) newRoom(blocks int, residual bool, workers *pool.Pool) *room {
+func (m *Model) newWorkspace(blocks int, residual bool, workers *pool.Pool) *workspace {
 	n := m.Sites()
-	r := &room{
+	r := &workspace{
 		Record: m.NewRecord(blocks, m.coding.planes()*(n+1), m.coding.q, residual, workers),
 		model:  m, law: m.law.copy(), state: make([]byte, blocks*n*block),
 	}
@@ -34,20 +34,20 @@ func (m *Model) newRoom(blocks int, residual bool, workers *pool.Pool) *room {
 }
 
 // block returns the states of a block.
-func (r *room) block(k int) []byte {
+func (r *workspace) block(k int) []byte {
 	n := r.model.Sites() * block
 	return r.state[k*n:][:n]
 }
 
-func (r *room) SetBeta(beta float64)       { r.law.setBeta(beta) }
-func (r *room) Score(lo, hi int)           { r.pass(lo, hi, nil) }
-func (r *room) Read(k int, configs []byte) { columns(r.block(k), configs, r.model.Sites()) }
-func (r *room) Write(configs []byte, k, from int) {
+func (r *workspace) SetBeta(beta float64)       { r.law.setBeta(beta) }
+func (r *workspace) Score(lo, hi int)           { r.pass(lo, hi, nil) }
+func (r *workspace) Read(k int, configs []byte) { columns(r.block(k), configs, r.model.Sites()) }
+func (r *workspace) Write(configs []byte, k, from int) {
 	rows(configs, r.block(k), r.model.Sites(), from)
 }
 
 // Kernel implements spins.Kernels. The kernel takes the inverse temperature of the workspace while it runs.
-func (r *room) Kernel(c *spins.TransitionConfig, _ float64) (sites.Kernel[byte], error) {
+func (r *workspace) Kernel(c *spins.TransitionConfig, _ float64) (sites.Kernel[byte], error) {
 	return r.law.moves(c)
 }
 
@@ -60,7 +60,7 @@ func (m *Model) startWords(w *hierarchy.RandomWords, stream *rng.Counter, k uint
 	w.Start(stream, k*uint64(m.Sites()+spareWords)+uint64(first), math.MaxInt)
 }
 
-func (r *room) Draw(lo, hi int, stream *rng.Counter, first uint64) {
+func (r *workspace) Draw(lo, hi int, stream *rng.Counter, first uint64) {
 	var random [maxBlocks]hierarchy.RandomWords
 	for k := range hi - lo {
 		r.model.startWords(&random[k], stream, first+uint64(k), 0)
@@ -69,7 +69,7 @@ func (r *room) Draw(lo, hi int, stream *rng.Counter, first uint64) {
 }
 
 // Complete draws the exact sites after the learned ones.
-func (r *room) Complete(k int, stream *rng.Counter, number uint64) {
+func (r *workspace) Complete(k int, stream *rng.Counter, number uint64) {
 	var random hierarchy.RandomWords
 	r.model.startWords(&random, stream, number, (r.model.Learned()+spareWords-1)/spareWords*spareWords)
 	r.law.complete(r.block(k), &random)
@@ -77,7 +77,7 @@ func (r *room) Complete(k int, stream *rng.Counter, number uint64) {
 
 // pass draws the learned sites of at most maxBlocks blocks, each with its random words. If random is
 // nil, it keeps the states that are there. It sets bits, ln q, R and residual.
-func (r *room) pass(lo, hi int, random []hierarchy.RandomWords) {
+func (r *workspace) pass(lo, hi int, random []hierarchy.RandomWords) {
 	m := r.model
 	n, q, size := m.Sites(), r.States, r.Size
 	clear(r.LogQs[lo:hi])
@@ -125,7 +125,7 @@ func (r *room) pass(lo, hi int, random []hierarchy.RandomWords) {
 	}
 }
 
-var _ sites.Workspace[byte] = (*room)(nil)
+var _ sites.Workspace[byte] = (*workspace)(nil)
 
 // choose draws the states of a site of block k from the softmax of its logits, unless words is
 // nil: then it keeps the states that are there. ln p of a state is what it adds to logq, less the

@@ -21,7 +21,7 @@ func TestPieces(t *testing.T) {
 			require.NoError(t, err)
 			blocks, at := of[0]+of[1], 0
 			require.Equal(t, []int{of[0], of[1], 4, blocks}, []int{b.SampleBlocks, b.ScoredBlocks, b.PieceBlocks, b.Blocks()})
-			r := b.Workspace.(*room)
+			r := b.Workspace.(*workspace)
 			require.Equal(t, []int{blocks * m.Sites() * 64, blocks, blocks, blocks * m.Learned() * c.MaxQ()}, []int{len(r.state), len(r.LogQs), len(r.Rs), len(r.Residual)}, name)
 			for i := range m.Units {
 				u := &m.Units[i]

@@ -21,7 +21,7 @@ func NewSystem(m *Model, t *engine.Training, b engine.Balancing, c *spins.Transi
 	if _, err := m.law.moves(c); err != nil {
 		return nil, err // even if no sample moves
 	}
-	steps, err := hierarchy.NewSteps(m, m.target.Beta, t, b, c, func(in sites.Workspace[byte]) spins.Kernels[byte] { return in.(*room) }, workers)
+	steps, err := hierarchy.NewSteps(m, m.target.Beta, t, b, c, func(in sites.Workspace[byte]) spins.Kernels[byte] { return in.(*workspace) }, workers)
 	return &System{steps, m}, err
 }
 

@@ -236,7 +236,7 @@ func (e *Ensemble[W]) Measure(ctx context.Context, params []float32, samples, re
 // whole blocks of the kernel, since samples of a block draw together: fill sets their samples
 // start, start+1, …, of which dst begins at word before.
 func (e *Ensemble[W]) refined(dst []W, first uint64, steps int, fill func(whole []W, start uint64, before int)) {
-	words, block := uint64(e.Words()), uint64(e.Kernel.Together())
+	words, block := uint64(e.Words()), uint64(e.Kernel.BlockSize())
 	start := e.firstOfBlock(first)
 	end := (first + uint64(len(dst))/words + block - 1) / block * block
 	before, whole := int((first-start)*words), dst
@@ -252,7 +252,7 @@ func (e *Ensemble[W]) refined(dst []W, first uint64, steps int, fill func(whole 
 
 // firstOfBlock returns the first of the samples that draw together with the given one.
 func (e *Ensemble[W]) firstOfBlock(sample uint64) uint64 {
-	block := uint64(e.Kernel.Together())
+	block := uint64(e.Kernel.BlockSize())
 	return sample / block * block
 }
 

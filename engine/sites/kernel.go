@@ -17,13 +17,13 @@ type Kernel[W uint64 | byte] interface {
 	Run(halted func() bool, dst, src []W, lo, hi, steps int, c *rng.Counter, firstSample uint64, st *bitspin.Count)
 	// MaxSteps returns how many steps a stream has random numbers for.
 	MaxSteps() int
-	// Together returns how many samples draw together. A batch that is split at its
+	// BlockSize returns how many samples draw from one generator. A batch that is split at its
 	// multiples gives the same bits.
-	Together() int
+	BlockSize() int
 }
 
 // PieceOf returns how many samples of a kernel a thread takes at a time.
 func PieceOf[W uint64 | byte](k Kernel[W]) int {
 	const minSamples = 128
-	return (minSamples + k.Together() - 1) / k.Together() * k.Together()
+	return (minSamples + k.BlockSize() - 1) / k.BlockSize() * k.BlockSize()
 }

@@ -106,7 +106,7 @@ func (e *Ensemble[W]) newLadder(betas []float64, n int, purpose rng.Purpose, sta
 		level := Observed[W]{Batch: make([]W, n*e.Words()), hi: n, ensemble: e}
 		start(k, level.Batch)
 		if h, ok := kernel.(Holder[W]); ok {
-			l.levels, l.rows = append(l.levels, h.Hold(level.Batch)), max(l.rows, kernel.Together())
+			l.levels, l.rows = append(l.levels, h.Hold(level.Batch)), max(l.rows, kernel.BlockSize())
 		} else {
 			l.levels, l.rows = append(l.levels, &kernelLevel[W]{e, kernel, level.Batch}), max(l.rows, PieceOf(kernel))
 		}

@@ -78,8 +78,8 @@ type shift struct {
 	scale          byte
 }
 
-func (k shift) Together() int { return k.together }
-func (k shift) MaxSteps() int { return k.most }
+func (k shift) BlockSize() int { return k.together }
+func (k shift) MaxSteps() int  { return k.most }
 
 func (k shift) Run(_ func() bool, dst, src []byte, lo, hi, steps int, c *rng.Counter, first uint64, _ *bitspin.Count) {
 	if lo%k.together != 0 || (first+uint64(lo))%uint64(k.together) != 0 {

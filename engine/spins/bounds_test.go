@@ -167,7 +167,7 @@ func TestBoundsOfKernels(t *testing.T) {
 	m, err := NewMetropolis(g, 1, 1)
 	require.NoError(t, err)
 	require.Equal(t, 1<<22, m.MaxSteps())
-	require.Equal(t, 1, m.Together())
+	require.Equal(t, 1, m.BlockSize())
 	batch := make([]uint64, 2)
 	var st bitspin.Count
 	run := func(k Kernel, lo, hi, steps int, first uint64) func() {
@@ -183,7 +183,7 @@ func TestBoundsOfKernels(t *testing.T) {
 
 	s, err := NewSweeper(g, 1)
 	require.NoError(t, err)
-	require.Equal(t, Lanes, s.Together())
+	require.Equal(t, Lanes, s.BlockSize())
 	require.EqualValues(t, 9, s.updates(1))
 	require.EqualValues(t, 15, s.updates(2))
 	require.Zero(t, s.updates(0))

@@ -48,8 +48,8 @@ func (s *Sweeper) updates(n int) (total uint64) {
 	return total
 }
 
-// Together returns Lanes.
-func (s *Sweeper) Together() int { return Lanes }
+// BlockSize returns Lanes.
+func (s *Sweeper) BlockSize() int { return Lanes }
 
 // MaxSteps returns the number of sweeps that a stream has draws for, for all of its samples.
 func (s *Sweeper) MaxSteps() int {
