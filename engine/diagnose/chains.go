@@ -186,7 +186,7 @@ func (d *diagnosis) thin(t *trace, states []int) bool {
 	if e := d.options.Evaluation; e != nil {
 		samples = max(samples, e.Samples)
 	}
-	return measure.Thin(d.weights.Missing(places), samples)
+	return measure.Negligible(d.weights.UnseenBias(places), samples)
 }
 
 func (d *diagnosis) runChains(ctx context.Context, w chains.Walk, between int) (*chainResult, error) {
@@ -296,7 +296,7 @@ func (d *diagnosis) far() (count int, beyond []int) {
 		}
 	}
 	if d.weights != nil {
-		for _, i := range largest(logs, d.weights.Beyond(logs)) {
+		for _, i := range largest(logs, d.weights.CountBeyond(logs)) {
 			beyond = append(beyond, which[i])
 		}
 	}

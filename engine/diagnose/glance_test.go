@@ -278,7 +278,7 @@ func TestWhatIsThin(t *testing.T) {
 	for i := range places { // y, by four deviations times 39/8
 		places[i].Away = 4 * 39. / 8 / deviation
 	}
-	lack := d.weights.Missing(places)
+	lack := d.weights.UnseenBias(places)
 	most := int(math.Ceil(1/(lack*lack))) - 1
 	require.Greater(t, most, samples)
 	for measured, thin := range map[int]bool{most: true, most + 1: false} {

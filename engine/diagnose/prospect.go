@@ -92,7 +92,7 @@ func (d *diagnosis) prospect(ctx context.Context) error {
 			logs[i] = math.Inf(-1)
 		}
 	}
-	p := &Prospect{Chains: n, Scale: slices.Max(prospectScales), Steps: steps, Lost: d.weights.Beyond(logs)}
+	p := &Prospect{Chains: n, Scale: slices.Max(prospectScales), Steps: steps, Lost: d.weights.CountBeyond(logs)}
 	which := largest(logs, p.Lost)
 	switch {
 	case d.thin(&seen, which):

@@ -392,7 +392,7 @@ func (d *diagnosis) collapsed() string {
 				return fmt.Sprintf("the weights of %d samples have an effective size of %.2g, where those of %d have %.2g: a few weights, up to %.3g times the mean, make the difference",
 					w.Samples, w.EffectiveSize, others.Samples, others.EffectiveSize, w.Largest)
 			}
-			if !steady && others.Heavy() && !w.Even() && (d.many == nil || w != &d.many.Weights) {
+			if !steady && others.HeavyTailed() && !w.Even() && (d.many == nil || w != &d.many.Weights) {
 				return fmt.Sprintf("the weights of %d samples have a tail of Pareto's k̂ = %.2f, and those of %d an effective size of %.3g: what the tail holds is not known",
 					others.Samples, others.ParetoK, w.Samples, w.EffectiveSize)
 			}

@@ -19,12 +19,12 @@ type Place struct {
 	bias              float64   // what averages miss by the place; NaN where its mass is unknown
 }
 
-// Missing estimates the bias of averages because of places that the generator hardly draws, in
+// UnseenBias estimates the bias of averages because of places that the generator hardly draws, in
 // standard deviations of a sample. It is the sum over places of their share of Z, which
 // stat.LogMass estimates by the chain's own states, times max(1, Away²). Chains near each other
 // count as one place. The result is NaN if some place has an unknown mass, is near none of known
 // mass, and would matter if it were maxWidth times as wide as the samples in every coordinate.
-func (w *Weights) Missing(places []Place) (bias float64) {
+func (w *Weights) UnseenBias(places []Place) (bias float64) {
 	var known, unknown, counted []Place
 	for _, p := range places {
 		p.bias = math.Exp(stat.LogMass(p.X, p.LogPi)-w.LogZ) * max(1, p.Away*p.Away)
@@ -82,5 +82,5 @@ func (p *Place) near(other Place) bool {
 	return len(p.center) > 0
 }
 
-// Thin reports whether a bias is less than the error by chance of an average of so many samples.
-func Thin(bias float64, samples int) bool { return bias*math.Sqrt(float64(samples)) < 1 }
+// Negligible reports whether a bias is less than the error by chance of an average of so many samples.
+func Negligible(bias float64, samples int) bool { return bias*math.Sqrt(float64(samples)) < 1 }

@@ -64,7 +64,7 @@ func NewWeights(r []float64) Weights {
 	switch worth := w.EffectiveSize * n; {
 	case math.IsNaN(worth):
 		w.Warning = "the samples have no weights: π vanishes at all of them"
-	case w.Heavy() && (!w.Even() || w.Unseen*math.Sqrt(n) > maxUnseen || k >= noMeanK && w.Tail*math.Sqrt(n) > maxTail):
+	case w.HeavyTailed() && (!w.Even() || w.Unseen*math.Sqrt(n) > maxUnseen || k >= noMeanK && w.Tail*math.Sqrt(n) > maxTail):
 		w.Warning = fmt.Sprintf("the largest weights have a tail of Pareto's k̂ = %.2f; above %g neither the weights nor ln Z can be trusted", w.ParetoK, maxK)
 	case math.IsNaN(k) && w.Largest > outlier:
 		w.Warning = fmt.Sprintf("a few weights, up to %.3g times the mean, stand out from all others: what is behind them cannot be told", w.Largest)
@@ -80,15 +80,15 @@ func (w *Weights) TailAbove(k float64) bool {
 	return w.ParetoK >= k && w.Tail > minTail/math.Sqrt(float64(w.Samples))
 }
 
-// TooRare is the inverse of a probability. Exact chains have m states beyond Beyond's bound for m
+// TooRare is the inverse of a probability. Exact chains have m states beyond CountBeyond's bound for m
 // with a probability of at most 2^(1−m)/TooRare.
 const TooRare = 1000
 
-// Beyond returns the largest number of states of independent chains that have larger weights than
+// CountBeyond returns the largest number of states of independent chains that have larger weights than
 // a generator that covers π lets so many have. logWeights are the states' ln w. By Markov's
 // inequality a state with law π has a weight of more than t times the mean with a probability of
 // at most 1/(t·ESS), so m of n states have such weights with one of at most C(n, m)/(t·ESS)ᵐ.
-func (w *Weights) Beyond(logWeights []float64) (largest int) {
+func (w *Weights) CountBeyond(logWeights []float64) (largest int) {
 	sorted := slices.Sorted(slices.Values(logWeights))
 	choose, n := 0.0, len(sorted)
 	for m := 1; m <= n; m++ {
@@ -111,9 +111,9 @@ func (w *Weights) Ample() bool { return w.EffectiveSize >= ampleSize }
 // Even reports whether most of the weights hardly vary.
 func (w *Weights) Even() bool { return w.EffectiveSize >= levelSize }
 
-// Heavy reports whether the largest weights have a tail that tells nothing of their mean. Weights of
+// HeavyTailed reports whether the largest weights have a tail that tells nothing of their mean. Weights of
 // a nearly exact density may have one, too.
-func (w *Weights) Heavy() bool { return w.TailAbove(maxK) }
+func (w *Weights) HeavyTailed() bool { return w.TailAbove(maxK) }
 
 // Trusted reports whether means by the weights can be used.
 func (w *Weights) Trusted() bool { return w.Warning == "" }

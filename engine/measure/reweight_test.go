@@ -153,11 +153,11 @@ func TestBeyond(t *testing.T) {
 			if by > 0 {
 				want = m
 			}
-			require.Equal(t, want, w.Beyond(logs), "%d, %v", m, by)
+			require.Equal(t, want, w.CountBeyond(logs), "%d, %v", m, by)
 		}
 	}
-	require.Zero(t, (&measure.Weights{LogZ: math.NaN(), EffectiveSize: math.NaN()}).Beyond([]float64{1e9}))
-	require.Zero(t, w.Beyond(nil))
+	require.Zero(t, (&measure.Weights{LogZ: math.NaN(), EffectiveSize: math.NaN()}).CountBeyond([]float64{1e9}))
+	require.Zero(t, w.CountBeyond(nil))
 }
 
 // TestBeyondByChance: states of the law itself are beyond in no more than one of five hundred trials,
@@ -179,7 +179,7 @@ func TestBeyondByChance(t *testing.T) {
 				logs[i] = high
 			}
 		}
-		if w.Beyond(logs) > 0 {
+		if w.CountBeyond(logs) > 0 {
 			alarms++
 		}
 	}

@@ -327,7 +327,7 @@ func (s *system) checkCoverage(out *measure.Evaluation, params []float32, weight
 	lastWeights := lists.Column(lists.Column(values, weight, width), draws-1, draws)
 	slices.Sort(lastWeights)
 	undrawn, heaviest, minWeight := make([]bool, n), 0, weights.LogZ-math.Log(weights.EffectiveSize)+math.Log(measure.TooRare*float64(n))
-	if m := weights.Beyond(lastWeights); m > 1 {
+	if m := weights.CountBeyond(lastWeights); m > 1 {
 		minWeight = min(minWeight, lastWeights[referenceChains-m])
 	}
 	for i := range undrawn {
@@ -351,13 +351,13 @@ func (s *system) checkCoverage(out *measure.Evaluation, params []float32, weight
 		visitors, referenceChains, number.Percent(share), strings.Join(place, ", "), values[heaviest*width+weight]-weights.LogZ)
 	lost := isMode || share*math.Sqrt(float64(out.Samples)) > 1
 	if slices.ContainsFunc(out.Metrics, func(m measure.Metric) bool { return m.Unsettled }) {
-		lack := weights.Missing(s.undrawnPlaces(learned, likelihood, values, undrawn, samples))
+		lack := weights.UnseenBias(s.undrawnPlaces(learned, likelihood, values, undrawn, samples))
 		switch {
-		case measure.Thin(lack, out.Samples):
+		case measure.Negligible(lack, out.Samples):
 			lost = false
 			warning += fmt.Sprintf("; averages lack about %.1g standard deviations without these states", lack)
 		case math.IsNaN(lack):
-			lost, out.Doubt = weights.Beyond(s.lastLogWeights(values, samples)) > 0, warning
+			lost, out.Doubt = weights.CountBeyond(s.lastLogWeights(values, samples)) > 0, warning
 		default:
 			lost, out.Doubt = true, warning
 		}
