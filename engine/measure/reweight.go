@@ -15,15 +15,15 @@ type Weights struct {
 	// EffectiveSize is Kish's, as a fraction of the samples.
 	EffectiveSize float64 `json:"effective_size"`
 	ParetoK       float64 `json:"pareto_k"` // shape k̂ of the law of the largest weights
-	Tail          float64 `json:"tail"`     // sum of how far these are above the next one, over the sum of all
+	Tail          float64 `json:"tail"`     // excess of these over the next largest, as a share of the sum of all
 	Largest       float64 `json:"largest"`  // largest weight in units of the mean
-	// Unseen is the part of Z that is expected beyond the largest weight if k̂ is above 0.5, or
-	// that chains found there. All errors include it.
+	// Unseen is the part of Z beyond the largest weight: the part that is expected there if k̂ is
+	// above 0.5, or the part that chains found. All errors include it.
 	Unseen    float64 `json:"unseen,omitempty"`
 	LogZ      float64 `json:"log_z"`
 	LogZError float64 `json:"log_z_error"`
 	KL        float64 `json:"kl"` // KL(q‖π), if LogZ is right
-	// Warning says why means by the weights cannot be trusted, "" if nothing was seen.
+	// Warning says why means by the weights cannot be trusted, "" if they can.
 	Warning string `json:"warning,omitempty"`
 }
 
@@ -32,19 +32,19 @@ const (
 	minEffective = 100  // independent samples that usable weights are worth
 	levelSize    = 0.99 // effective size from which on weights hardly vary
 	ampleSize    = 0.9  // effective size from which on the generator covers most of the target
-	outlier      = 10   // weight in means, and term in deviations, above which values stand out
+	outlier      = 10   // weight, over the mean, and term, over the deviation, above which values stand out
 
 	maxK      = 0.7 // k̂ above which means converge too slowly (Vehtari et al., 2024)
-	heavyK    = 0.5 // k̂ above which as many weights have less than the variance of more
-	noMeanK   = 1   // k̂ from which on weights have no mean, and nothing bounds what is unseen
-	slowK     = 0.3 // k̂ of a function's terms above which the largest have much of its variance
-	maxSlowK  = 0.9 // k̂ that terms are taken to have at most
-	minTail   = 0.1 // 1/√n of the sum of weights, below which a tail is less than a mean's error by chance
-	maxUnseen = 0.5 // 1/√n of Z that a tail of usable weights may have unseen
-	maxTail   = 0.3 // 1/√n of the sum that a tail without a mean may have
+	heavyK    = 0.5 // k̂ above which the variance is infinite, so that more weights show more of it
+	noMeanK   = 1   // k̂ from which on weights have no mean, and nothing bounds the unseen part of Z
+	slowK     = 0.3 // k̂ of a function's terms above which the largest have much of the variance
+	maxSlowK  = 0.9 // limit of the k̂ of terms
+	minTail   = 0.1 // share of a tail that is less than a mean's error by chance, in units of 1/√n
+	maxUnseen = 0.5 // largest unseen part of Z of usable weights, in units of 1/√n
+	maxTail   = 0.3 // largest share of a tail without a mean, in units of 1/√n
 )
 
-// NewWeights judges the weights e^−R of samples.
+// NewWeights is Weigh of samples with R = r, with the tail of the weights and a warning.
 func NewWeights(r []float64) Weights {
 	logs := make([]float64, len(r))
 	for i, x := range r {
@@ -53,7 +53,7 @@ func NewWeights(r []float64) Weights {
 	w := Weigh(r)
 	w.ParetoK, w.Tail = stat.ParetoK(logs)
 	n, k := float64(len(r)), w.ParetoK
-	// Where q expects less than one sample, nothing is known of the weights.
+	// The weights say nothing of a region where q expects less than one sample.
 	w.LogZError = math.Hypot(w.LogZError, 1/n)
 	if k > heavyK {
 		// Pareto's law has this share beyond the largest of n weights, which is exceeded with a
@@ -61,33 +61,33 @@ func NewWeights(r []float64) Weights {
 		w.Unseen = (w.Largest - 1) / n / (1 - min(k, maxK))
 		w.LogZError = math.Hypot(w.LogZError, w.Unseen)
 	}
-	switch worth := w.EffectiveSize * n; {
-	case math.IsNaN(worth):
+	switch size := w.EffectiveSize * n; {
+	case math.IsNaN(size):
 		w.Warning = "the samples have no weights: π vanishes at all of them"
 	case w.HeavyTailed() && (!w.Even() || w.Unseen*math.Sqrt(n) > maxUnseen || k >= noMeanK && w.Tail*math.Sqrt(n) > maxTail):
 		w.Warning = fmt.Sprintf("the largest weights have a tail of Pareto's k̂ = %.2f; above %g neither the weights nor ln Z can be trusted", w.ParetoK, maxK)
 	case math.IsNaN(k) && w.Largest > outlier:
 		w.Warning = fmt.Sprintf("a few weights, up to %.3g times the mean, stand out from all others: what is behind them cannot be told", w.Largest)
-	case worth < minEffective:
-		w.Warning = fmt.Sprintf("the samples' weights are worth %.3g independent samples of the target: neither the weights nor ln Z can be trusted", worth)
+	case size < minEffective:
+		w.Warning = fmt.Sprintf("the samples' weights are worth %.3g independent samples of the target: neither the weights nor ln Z can be trusted", size)
 	}
 	return w
 }
 
-// TailAbove reports whether the largest weights have a tail of a shape of at least k, and one large
-// enough to matter beside chance.
+// TailAbove reports whether the shape k̂ of the largest weights is at least k, and their tail is larger
+// than chance.
 func (w *Weights) TailAbove(k float64) bool {
 	return w.ParetoK >= k && w.Tail > minTail/math.Sqrt(float64(w.Samples))
 }
 
-// TooRare is the inverse of a probability. Exact chains have m states beyond CountBeyond's bound for m
-// with a probability of at most 2^(1−m)/TooRare.
+// TooRare bounds false alarms of CountBeyond: if the generator covers π, m states of exact chains exceed
+// the bound for m with a probability of at most 2^(1−m)/TooRare.
 const TooRare = 1000
 
-// CountBeyond returns the largest number of states of independent chains that have larger weights than
-// a generator that covers π lets so many have. logWeights are the states' ln w. By Markov's
-// inequality a state with law π has a weight of more than t times the mean with a probability of
-// at most 1/(t·ESS), so m of n states have such weights with one of at most C(n, m)/(t·ESS)ᵐ.
+// CountBeyond returns the largest m such that the m largest weights of independent chains' states are
+// too large for a generator that covers π. logWeights are the states' ln w. By Markov's inequality
+// a state with law π has a weight above t times the mean with a probability of at most 1/(t·ESS).
+// So m of n states have such weights with a probability of at most C(n, m)/(t·ESS)ᵐ.
 func (w *Weights) CountBeyond(logWeights []float64) (largest int) {
 	sorted := slices.Sorted(slices.Values(logWeights))
 	choose, n := 0.0, len(sorted)
@@ -102,7 +102,7 @@ func (w *Weights) CountBeyond(logWeights []float64) (largest int) {
 }
 
 // Level reports whether the weights hardly vary and can be trusted. They then show every error of
-// the samples except regions that the samples leave out.
+// the samples, except for regions that the samples leave out.
 func (w *Weights) Level() bool { return w.Trusted() && w.Even() && !w.TailAbove(heavyK) }
 
 // Ample reports whether the generator covers most of the target that its samples have seen.
@@ -111,8 +111,8 @@ func (w *Weights) Ample() bool { return w.EffectiveSize >= ampleSize }
 // Even reports whether most of the weights hardly vary.
 func (w *Weights) Even() bool { return w.EffectiveSize >= levelSize }
 
-// HeavyTailed reports whether the largest weights have a tail that tells nothing of their mean. Weights of
-// a nearly exact density may have one, too.
+// HeavyTailed reports whether the tail of the weights is so heavy that means converge too slowly. Even
+// weights of a nearly exact density may have such a tail.
 func (w *Weights) HeavyTailed() bool { return w.TailAbove(maxK) }
 
 // Trusted reports whether means by the weights can be used.
@@ -124,14 +124,14 @@ func (w Weights) MarshalJSON() ([]byte, error) { return number.Marshal(w) }
 // UnmarshalJSON implements json.Unmarshaler.
 func (w *Weights) UnmarshalJSON(text []byte) error { return number.Unmarshal(text, w) }
 
-// A Reweighted figure is a Metric's Generated by importance weights. It converges to the exact
-// value whatever the generator's law is, if the generator covers the target.
+// A Reweighted figure is the average of a Metric's row by importance weights. It converges to the
+// exact value for every generator that covers the target.
 type Reweighted struct {
 	Value         float64    `json:"value"`
 	StandardError float64    `json:"standard_error"` // to first order in 1/√n
 	Interval      [2]float64 `json:"interval"`       // of 95 %
-	Error         float64    `json:"error"`          // like the Metric's, relative if that is
-	Apart         float64    `json:"apart"`          // standard error of Value − Generated, of the same samples
+	Error         float64    `json:"error"`          // |Value − exact|, divided by |exact| if the Metric is relative
+	Apart         float64    `json:"apart"`          // standard error of Value − Generated, which share their samples
 	Reach         float64    `json:"reach"`          // WeightedMean.Reach
 }
 
@@ -148,7 +148,7 @@ type Reweighing struct {
 	large  float64   // share above which a weight belongs to the tail
 }
 
-// NewReweighing returns the Reweighing of samples whose R is given.
+// NewReweighing returns the Reweighing of samples with R = r.
 func NewReweighing(r []float64) *Reweighing {
 	w := &Reweighing{Weights: NewWeights(r), shares: make([]float64, len(r))}
 	for i, x := range r {
@@ -165,15 +165,15 @@ type WeightedMean struct {
 	Value, StandardError float64
 	Deviation            float64 // standard deviation of the function over the target
 	// Apart is the standard error of the difference between Value and the mean without weights.
-	// Both have the noise of the same samples, and only that of the weights is left. It is bounded
-	// by the error of Value and that of a mean of as many exact samples, together: otherwise a few
-	// samples far away, without weight, would hide the difference that they make.
+	// Both share their samples, so only the noise of the weights is left. Its upper bound is the
+	// error of Value and of a mean of as many exact samples, in quadrature. Without the bound a few
+	// samples far away, with no weight, would hide the difference that they make.
 	Apart float64
-	// Reach is the root mean square of f − Value over the largest weights. A part of Z that is not
-	// seen there moves the mean by Reach times that part.
+	// Reach is the root mean square of f − Value over the largest weights. An unseen part of Z
+	// moves the mean by Reach times that part.
 	Reach float64
-	// Shape is Pareto's k̂ of the largest |f − Value|, where weights above the mean count as the
-	// mean. It is 0 if k̂ is small, or no |f − Value| is many deviations large.
+	// Shape is Pareto's k̂ of the largest w |f − Value|, with w of 1 at most in units of the mean
+	// weight. It is 0 if k̂ is small, or no such term is many deviations large.
 	Shape float64
 }
 
@@ -185,10 +185,10 @@ func (a WeightedMean) Times(x float64) WeightedMean {
 	return WeightedMean{x * a.Value, x * a.StandardError, x * a.Deviation, x * a.Apart, x * a.Reach, a.Shape}
 }
 
-// Mean returns the self-normalised mean Σ w f / Σ w of a function's values. Its standard error adds
-// to that of the delta method what a tail may hold: the larger of the weights' unseen tail, with f
-// as at the largest weights, and the tail of the function's own terms, which a funnel's squares
-// have whatever the weights are. Values of samples without weight do not count.
+// Mean returns the self-normalised mean Σ w f / Σ w of a function's values. Its standard error is that
+// of the delta method and of a tail, in quadrature. The tail is the larger of two: the weights'
+// unseen tail, with f as at the largest weights, and the tail of the terms w |f − mean|, which a
+// funnel's squares have for any weights. Values of samples without weight do not count.
 func (w *Reweighing) Mean(f []float64) WeightedMean {
 	var a WeightedMean
 	low, high := math.Inf(1), math.Inf(-1)
@@ -201,32 +201,32 @@ func (w *Reweighing) Mean(f []float64) WeightedMean {
 	if low == high {
 		a.Value = low // without the rounding of the sum
 	}
-	var variance, squares, beyond, above float64
-	terms, own := make([]float64, len(f)), make([]float64, len(f)) // w |f − value|, and with w of 1 at most
-	var difference stat.Mean                                       // of the mean of (w − 1)(f − value)
+	var variance, squares, excesses, excessSquares float64
+	terms, capped := make([]float64, len(f)), make([]float64, len(f)) // w |f − value|, and with w of 1 at most
+	var difference stat.Mean                                          // mean of (w − 1)(f − value)
 	for i, share := range w.shares {
 		if share > 0 {
 			off := f[i] - a.Value
 			variance += share * off * off
 			squares += share * share * off * off
-			terms[i], own[i] = share*math.Abs(off), min(share, 1/float64(len(f)))*math.Abs(off)
+			terms[i], capped[i] = share*math.Abs(off), min(share, 1/float64(len(f)))*math.Abs(off)
 			if excess := share - w.large; excess > 0 {
-				above += excess
-				beyond += excess * off * off
+				excesses += excess
+				excessSquares += excess * off * off
 			}
 		}
 		if number.Finite(f[i]) {
 			difference.Add((share*float64(len(f)) - 1) * (f[i] - a.Value))
 		}
 	}
-	if above > 0 {
-		a.Reach = math.Sqrt(beyond / above)
+	if excesses > 0 {
+		a.Reach = math.Sqrt(excessSquares / excesses)
 	}
 	tail := w.Unseen * a.Reach
 	if k, _ := stat.ParetoTail(terms); k > slowK {
 		tail = max(tail, slices.Max(terms)/(1-min(k, maxSlowK)))
 	}
-	if k, _ := stat.ParetoTail(own); k > slowK && slices.Max(own)*float64(len(f)) > outlier*math.Sqrt(variance) {
+	if k, _ := stat.ParetoTail(capped); k > slowK && slices.Max(capped)*float64(len(f)) > outlier*math.Sqrt(variance) {
 		a.Shape = k
 	}
 	a.StandardError, a.Deviation = math.Hypot(math.Sqrt(squares), tail), math.Sqrt(variance)
@@ -234,7 +234,7 @@ func (w *Reweighing) Mean(f []float64) WeightedMean {
 	return a
 }
 
-// Variance returns Mean of the squared distances from the function's mean.
+// Variance returns the Mean of the squared distances of a function's values from their Mean.
 func (w *Reweighing) Variance(f []float64) WeightedMean {
 	mean := w.Mean(f).Value
 	squares := make([]float64, len(f))
@@ -244,38 +244,38 @@ func (w *Reweighing) Variance(f []float64) WeightedMean {
 	return w.Mean(squares)
 }
 
-// Widen raises Unseen to a part of Z, and widens all intervals by weights accordingly.
+// Widen raises the weights' Unseen to at least unseen, and widens all intervals by weights with it.
 func (e *Evaluation) Widen(unseen float64) {
 	w := e.Weights
 	if w == nil {
 		return
 	}
-	beyond := w.Widen(unseen)
+	increase := w.Widen(unseen)
 	for i := range e.Metrics {
 		switch m := &e.Metrics[i]; {
 		case m.Name == logZRow && !math.IsNaN(m.Interval[0]): // not withdrawn
 			m.Interval = around(m.Generated, w.LogZError)
 		case m.Reweighted != nil:
-			m.Reweighted.widen(beyond)
+			m.Reweighted.widen(increase)
 		}
 	}
 }
 
-// Widen raises Unseen to a part of Z, if that is more. It returns the increase in quadrature.
-func (w *Weights) Widen(unseen float64) (more float64) {
-	more = math.Sqrt(max(0, unseen*unseen-w.Unseen*w.Unseen))
-	w.Unseen, w.LogZError = max(w.Unseen, unseen), math.Hypot(w.LogZError, more)
-	return more
+// Widen raises Unseen to at least unseen. It returns the increase in quadrature, which LogZError has too.
+func (w *Weights) Widen(unseen float64) (increase float64) {
+	increase = math.Sqrt(max(0, unseen*unseen-w.Unseen*w.Unseen))
+	w.Unseen, w.LogZError = max(w.Unseen, unseen), math.Hypot(w.LogZError, increase)
+	return increase
 }
 
-// widen adds the error by a part of Z beyond the largest weights.
-func (r *Reweighted) widen(beyond float64) {
-	r.StandardError = math.Hypot(r.StandardError, beyond*r.Reach)
+// widen adds the error by an unseen part of Z.
+func (r *Reweighted) widen(unseen float64) {
+	r.StandardError = math.Hypot(r.StandardError, unseen*r.Reach)
 	r.Interval = around(r.Value, r.StandardError)
 }
 
-// Withdraw removes the averages by weights and the interval of ln Z. It is for samples that lack a
-// part of the target: weights know only the rest of it.
+// Withdraw removes the averages by weights and the interval of ln Z, for samples that lack a part of
+// the target. Weights do not see that part.
 func (e *Evaluation) Withdraw(why string) {
 	if e.Weights == nil {
 		return
@@ -290,8 +290,8 @@ func (e *Evaluation) Withdraw(why string) {
 	}
 }
 
-// Reweigh adds a row's average by weights. It has no interval where the average hardly converges,
-// or where all samples have one value: they do not tell how often the target has another.
+// Reweigh adds a row's average by weights. The average has no interval if it hardly converges, or if
+// all samples have one value: they do not tell how often the target has another.
 func (m *Metric) Reweigh(a WeightedMean) {
 	if a.StandardError == 0 || a.Slow() {
 		a.StandardError = math.NaN()
