@@ -11,35 +11,32 @@ import (
 
 // Options bound the work.
 type Options struct {
-	Samples int    // that walk; fewer where they are large
-	First   uint64 // of them in the generator's stream
-	Refine  int    // most steps, a power of two
-	Chains  int
-	Draws   int // of each chain, between which steps double until chains agree
-	// Evaluation, if not nil, is what was measured before of other samples of the generator,
-	// more than are diagnosed. A verdict by weights alone asks its weights too, and what it
-	// refutes is not trustworthy.
+	Samples int    // number of samples that walk; Run takes fewer if states are large
+	First   uint64 // number of the first sample in the generator's stream
+	Refine  int    // largest number of steps, a power of two
+	Chains  int    // number of independent chains
+	Draws   int    // number of draws of each chain
+	// Evaluation, if not nil, was measured on other samples of the generator, more than are
+	// diagnosed. No verdict trusts samples that it refutes, or weights if its own have a heavy tail.
 	Evaluation *measure.Evaluation
-	// The report says what a limit cuts short. Moves bounds the steps of all states together,
-	// so that the same is seen on any machine; Time bounds the time. 0 is no limit.
-	Moves int
-	Time  time.Duration
-	// Need asks for a glance first where the Evaluation's weights are level: a part of the moves
-	// is enough if all that has moved comes to where samples are, and nothing refutes them.
+	Moves      int           // limit of the steps of all states together, the same on any machine; 0 for none
+	Time       time.Duration // limit of the time, 0 for none; the report says what a limit cuts short
+	// Need asks for a glance first if the Evaluation's weights are level. It takes a part of the
+	// moves, and is the diagnosis if its chains come to where samples are and it trusts the samples.
 	Need bool
 }
 
-// Fresh is the first sample that is diagnosed: no measurement or file comes near it.
+// Fresh is the default of Options.First. No measurement or file reaches so far into the stream.
 const Fresh = 1 << 35
 
-// Full returns the options of a diagnosis by itself, whose Moves are to be those of Work.
-// Its time is a limit for targets that take long to answer.
+// Full returns the options of a diagnosis by itself. The caller sets Moves, by Work. Time is a limit
+// for targets that take long to answer.
 func Full() Options {
 	return Options{Samples: 1 << 15, First: Fresh, Refine: 1 << 12, Chains: 512, Draws: 64, Time: 10 * time.Minute}
 }
 
-// Work returns the moves of a diagnosis by itself, a minute's or so on two processors,
-// so that it says the same on every machine: 2²⁶ of small states, fewer of large ones.
+// Work returns the moves of a diagnosis by itself: 2²⁶ of small states, fewer of large ones. They
+// take about a minute on two processors. A limit of moves gives the same verdict on every machine.
 func Work(system engine.System) int {
 	const least, most, bytes = 1 << 20, 1 << 26, 1 << 36
 	if s, ok := system.(engine.Sampler); ok {
@@ -48,11 +45,11 @@ func Work(system engine.System) int {
 	return least
 }
 
-// fewMoves are so few that fewer chains go farther.
+// fewMoves is the limit of moves below which fewer samples and chains, each with more steps, see more.
 const fewMoves = 1 << 18
 
-// Brief returns those of one that follows every training, of so many moves at most.
-// It ends as soon as it knows.
+// Brief returns the options of the diagnosis that follows every training, of so many moves at most.
+// A glance may end it early.
 func Brief(moves int) Options {
 	o := Options{Samples: 1 << 13, First: Fresh, Refine: 1 << 8, Chains: 256, Draws: 32, Moves: moves, Need: true}
 	if moves > 0 && moves < fewMoves {
@@ -61,13 +58,13 @@ func Brief(moves int) Options {
 	return o
 }
 
-// Share returns the moves of a brief diagnosis beside a training of so many states,
-// that of all steps: a 48th as many, so that it takes a tenth of the time. Small states may have
-// 3·2²⁰ at least, a second's or so, larger ones and those of a laborious target fewer, and those that
-// are another program's work no more than the training.
+// Share returns the moves of a brief diagnosis after a training whose steps draw so many states in
+// all. A 48th as many moves take about a tenth of the training's time. Short trainings have more:
+// 3·2²⁰ for small states, about a second, fewer for larger states and laborious targets. A system that
+// tells its Operations has no more moves for that than the training has states.
 func Share(system engine.System, states int) int {
 	const few, many, bytes = 1 << 18, 3 << 20, 1 << 28
-	const numbers = 1 << 7 // that are computed in the time of a move
+	const numbers = 1 << 7 // numbers that are computed in the time of a move
 	least := few
 	if s, ok := system.(engine.Sampler); ok {
 		least = min(max(few, bytes/max(1, s.Formats()[0].RowBytes)), many)
