@@ -28,7 +28,7 @@ type chainResult struct {
 // other. Every run begins where the one before ended, that of a glance too. Before its draws it
 // burns in for half as many steps as these take.
 func (d *diagnosis) chains(ctx context.Context) error {
-	within, cancel := d.deadline(ctx, 1)
+	limited, cancel := d.deadline(ctx, 1)
 	defer cancel()
 	n, draws := d.options.Chains, d.options.Draws
 	var err error
@@ -43,7 +43,7 @@ func (d *diagnosis) chains(ctx context.Context) error {
 	w, steps := d.chainWalk, 0
 	d.visits = make([]visits, n)
 	if d.glance {
-		if steps, d.arrived, err = d.approach(within, w.(chains.VectorWalk), 8, prospectSteps, d.patient, func(came []bool) {
+		if steps, d.arrived, err = d.approach(limited, w.(chains.VectorWalk), 8, prospectSteps, d.patient, func(came []bool) {
 			if d.weights != nil {
 				d.observe(w, n)
 				d.visit(came)
@@ -61,7 +61,7 @@ func (d *diagnosis) chains(ctx context.Context) error {
 			d.limits = append(d.limits, fmt.Sprintf("its share of work allowed chains %d steps", steps))
 			break
 		}
-		c, err := d.runChains(within, w, between)
+		c, err := d.runChains(limited, w, between)
 		if late(ctx, err) {
 			d.limits = append(d.limits, fmt.Sprintf("time allowed chains %d steps", steps))
 			break
@@ -413,7 +413,7 @@ func (d *diagnosis) disagree(stage int) (worst gap, beyond bool) {
 			continue
 		}
 		mean, deviation := d.moments(j, stage)
-		if math.Abs(mean-c.Mean) > d.counts(j, deviation) {
+		if math.Abs(mean-c.Mean) > d.tolerance(j, deviation) {
 			worst = gap{name, mean, c.Mean, c.StandardError, deviation, d.chain.summaries[j].Deviation, c.Z}
 		}
 	}

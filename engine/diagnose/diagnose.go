@@ -131,15 +131,14 @@ type diagnosis struct {
 	shifts      []shift // of each column and coordinate, by the weights
 }
 
-// A column is an observable, or its squared distance from where its mean was as drawn,
-// whose average is what variances are made of. The weight is none: it sees errors that
-// no average shows.
+// A column is an observable, or its squared distance from its mean as drawn, whose average is
+// a variance. The importance weight has no column: it depends on errors that no average shows.
 type column struct {
-	of        int
-	squared   bool
-	fourth    bool // the observable is a square itself, or ln π
-	center    float64
-	low, high float64 // of finite values as drawn, in whose place those that are not finite are put
+	observable int // index in diagnosis.observables
+	squared    bool
+	fourth     bool // the observable is a square itself, or ln π
+	center     float64
+	low, high  float64 // bounds of finite values as drawn, which replace values that are not finite
 }
 
 // spread names the squared distances of an observable from its mean.
@@ -153,7 +152,7 @@ func (d *diagnosis) choose(values []float64) {
 			d.keepLogs(values)
 			continue
 		}
-		c := column{of: j, low: math.Inf(1), high: math.Inf(-1)}
+		c := column{observable: j, low: math.Inf(1), high: math.Inf(-1)}
 		for i := j; i < len(values); i += stride {
 			if number.Finite(values[i]) {
 				c.low, c.high = min(c.low, values[i]), max(c.high, values[i])
@@ -200,7 +199,7 @@ func (d *diagnosis) columnsOf(values []float64) []float64 {
 	columns := make([]float64, len(values)/stride*d.width)
 	for i := range len(values) / stride {
 		for j := range d.columns {
-			columns[i*d.width+j] = d.columns[j].value(values[i*stride+d.columns[j].of])
+			columns[i*d.width+j] = d.columns[j].value(values[i*stride+d.columns[j].observable])
 		}
 	}
 	return columns
@@ -218,7 +217,7 @@ func (d *diagnosis) observe(w chains.Walk, states int) []float64 {
 	d.logPi = d.logDensities(w, values)
 	if d.columns == nil {
 		d.choose(values)
-		d.lowLogPi, d.meanLogPi = low(d.logPi), floats.Sum(d.logPi)/float64(states)
+		d.lowLogPi, d.meanLogPi = lowQuantile(d.logPi), floats.Sum(d.logPi)/float64(states)
 	}
 	return d.columnsOf(values)
 }
@@ -247,7 +246,7 @@ func late(ctx context.Context, err error) bool { return ctx.Err() == nil && engi
 // walk takes samples through stages of 1, 2, 4, … steps until they have forgotten
 // where they began and nothing moves any longer, or a limit is reached.
 func (d *diagnosis) walk(ctx context.Context) error {
-	within, cancel := d.deadline(ctx, 0.6)
+	limited, cancel := d.deadline(ctx, 0.6)
 	defer cancel()
 	w, err := d.observer.Walk(d.params, d.options.First, d.options.Samples)
 	if err != nil {
@@ -275,7 +274,7 @@ func (d *diagnosis) walk(ctx context.Context) error {
 			d.limits = append(d.limits, fmt.Sprintf("its share of work allowed %d steps of %d", d.steps[len(d.steps)-1], d.options.Refine))
 			break
 		}
-		err := w.Advance(within, more)
+		err := w.Advance(limited, more)
 		if late(ctx, err) {
 			d.limits = append(d.limits, fmt.Sprintf("time allowed %d steps of %d", d.steps[len(d.steps)-1], d.options.Refine))
 			break

@@ -346,7 +346,7 @@ func TestTails(t *testing.T) {
 		if measured := c.measured; measured != nil && measured.EffectiveSize > 0.5 && c.k == 0.1 {
 			d.options.Evaluation.Doubt = "a chain came there"
 		}
-		require.Equal(t, c.want, d.tail())
+		require.Equal(t, c.want, d.tailDoubt())
 	}
 }
 
@@ -707,10 +707,10 @@ func TestThinPlaces(t *testing.T) {
 		require.False(t, d.thin(&seen, nil))
 	}
 	d := &diagnosis{chain: &chainResult{Chains: Chains{Thin: 3}}, found: &Prospect{Chains: 96, Scale: 40, Thin: 1}}
-	require.Equal(t, "; 96 chains started up to 40 times the target's scale away and met no other mode that counts; 4 chains ended in states that the generator hardly draws, which hold too little of the target to show in averages", d.looked())
+	require.Equal(t, "; 96 chains started up to 40 times the target's scale away and met no other mode that counts; 4 chains ended in states that the generator hardly draws, which hold too little of the target to show in averages", d.describeProspect())
 	d.chain.Thin, d.found.Thin = 0, 0
-	require.Equal(t, "; 96 chains started up to 40 times the target's scale away and met no other mode", d.looked())
-	require.Empty(t, (&diagnosis{}).looked())
+	require.Equal(t, "; 96 chains started up to 40 times the target's scale away and met no other mode", d.describeProspect())
+	require.Empty(t, (&diagnosis{}).describeProspect())
 }
 
 // TestSlight: a drift counts from three sampling floors of what was measured on, and from eight of a
@@ -740,7 +740,7 @@ func TestSlight(t *testing.T) {
 						}
 						d.stages = append(d.stages, values)
 					}
-					require.Equal(t, math.Abs(by) < 1, d.slight(), "%s, %d samples, stage %d, %v", name, samples, to, by)
+					require.Equal(t, math.Abs(by) < 1, d.driftsSlightly(), "%s, %d samples, stage %d, %v", name, samples, to, by)
 				}
 			}
 		}
@@ -764,12 +764,12 @@ func TestAstray(t *testing.T) {
 		}
 		d.computeShifts(values)
 		require.InDelta(t, 1, d.shifts[0].deviation, 0.05)
-		_, beyond := d.shifted()
+		_, beyond := d.largestShift()
 		require.Equal(t, astray > 0, beyond)
 		require.Equal(t, astray == 0, d.resolved())
 		require.InEpsilon(t, math.Sqrt(2/math.Pi/n)*d.shifts[0].deviation, d.shifts[0].floor, 1e-12)
 		if astray > 0 {
-			require.InDelta(t, -6*100.0/n, d.shifts[0].off, 0.01)
+			require.InDelta(t, -6*100.0/n, d.shifts[0].difference, 0.01)
 			require.InEpsilon(t, math.Hypot(d.shifts[0].standardError, d.shifts[0].deviation/math.Sqrt(n)), d.shifts[0].apart, 1e-12)
 		}
 	}
@@ -798,13 +798,13 @@ func TestWeighsCoordinates(t *testing.T) {
 			}
 			d.computeShifts(make([]float64, n))
 			require.Len(t, d.shifts, 1+2*weighed)
-			worst, beyond := d.shifted()
+			worst, beyond := d.largestShift()
 			require.Equal(t, weighed > 0, beyond)
 			if beyond {
 				by := d.shifts[worst]
 				require.Equal(t, fmt.Sprintf(name, dim-1), by.name)
-				require.InDelta(t, []float64{0.1, 0.25}[shift], by.off, 0.04)
-				require.InEpsilon(t, 3*by.floor, by.counts, 1e-12)
+				require.InDelta(t, []float64{0.1, 0.25}[shift], by.difference, 0.04)
+				require.InEpsilon(t, 3*by.floor, by.tolerance, 1e-12)
 			}
 		}
 	}
@@ -831,7 +831,7 @@ func TestCollapsed(t *testing.T) {
 		if c.measured != nil {
 			d.options.Evaluation = &measure.Evaluation{Weights: c.measured}
 		}
-		require.Equal(t, c.want, d.collapsed())
+		require.Equal(t, c.want, d.collapseDoubt())
 	}
 }
 
@@ -852,9 +852,9 @@ func TestOutskirts(t *testing.T) {
 	} {
 		d := &diagnosis{walkWeights: &c.few, weights: &c.weight}
 		d.options.Evaluation = &measure.Evaluation{Weights: &c.measured}
-		require.Equal(t, c.want, d.outskirts(), name)
+		require.Equal(t, c.want, d.outskirtsDoubt(), name)
 	}
-	require.Empty(t, (&diagnosis{walkWeights: &ample}).outskirts())
+	require.Empty(t, (&diagnosis{walkWeights: &ample}).outskirtsDoubt())
 }
 
 // A broken system gives an error in place of a call of one kind: the one of that number.
@@ -990,8 +990,8 @@ func TestComparisonsOfConstants(t *testing.T) {
 		require.Equal(t, &Comparison{Mean: 3, Z: z, RHat: 1.5, RHatBoth: 1, EffectiveSize: 70}, d.compare(0, 0))
 	}
 	require.Nil(t, (&diagnosis{}).compare(0, 0))
-	require.Equal(t, "; as drawn, it falls", also(findings{moved: true}, "it falls"))
-	require.Empty(t, also(findings{}, "it falls"))
+	require.Equal(t, "; as drawn, it falls", driftSuffix(findings{moved: true}, "it falls"))
+	require.Empty(t, driftSuffix(findings{}, "it falls"))
 }
 
 // TestClimbs: a chain climbs whose ln π is on average no lower in the second half of its draws
@@ -1000,13 +1000,13 @@ func TestClimbs(t *testing.T) {
 	// Draws of three chains beside each other; the fifth is in neither half.
 	require.Equal(t, []bool{true, false, true}, climbs([]float64{1, 1, 7, 2, 2, 7, 3, 3, 7, 1, 0, 7, -9, 99, -9}, 3))
 	require.Equal(t, []bool{false, false}, climbs([]float64{1, 2}, 2))
-	require.Equal(t, 2.0, low([]float64{3, 2, 1, 4}[:2]))
+	require.Equal(t, 2.0, lowQuantile([]float64{3, 2, 1, 4}[:2]))
 	hundred := make([]float64, 200)
 	for i := range hundred {
 		hundred[i] = float64(199 - i)
 	}
-	require.Equal(t, 2.0, low(hundred), "which 1 % lie below")
-	require.Equal(t, math.Inf(-1), low(nil))
+	require.Equal(t, 2.0, lowQuantile(hundred), "which 1 % lie below")
+	require.Equal(t, math.Inf(-1), lowQuantile(nil))
 }
 
 // A rising walk's ln π is its number of steps, but of some states, that rest at −1, and of the
@@ -1120,7 +1120,7 @@ func TestDisagreement(t *testing.T) {
 			}
 		}
 		d := &diagnosis{observables: []string{"x"}, options: Options{Samples: n, Chains: chains}, sampleWalk: &still{values: samples}, chainWalk: &still{values: ends},
-			weights: &Weights{EffectiveSize: 0.87654, ParetoK: 0.31}, shifts: []shift{{deviation: 2, counts: 0.3, apart: 0.01}, {deviation: 0, counts: 9}, {deviation: 1, counts: 0.01, apart: 0.03}}}
+			weights: &Weights{EffectiveSize: 0.87654, ParetoK: 0.31}, shifts: []shift{{deviation: 2, tolerance: 0.3, apart: 0.01}, {deviation: 0, tolerance: 9}, {deviation: 1, tolerance: 0.01, apart: 0.03}}}
 		require.Equal(t, float64(away)/n, d.unvisited())
 		r := &Report{Steps: 64, Refine: -1, Weights: d.weights}
 		require.Zero(t, d.judgeDisagreement(r, g, func(v Verdict, format string, args ...any) {
@@ -1220,11 +1220,11 @@ func TestWeighsSpins(t *testing.T) {
 		}
 		d.computeShifts(make([]float64, n))
 		require.Len(t, d.shifts, 1+c.want, name)
-		worst, beyond := d.shifted()
+		worst, beyond := d.largestShift()
 		require.Equal(t, c.want > 0, beyond, name)
 		if beyond {
 			require.Equal(t, fmt.Sprintf("s%d", c.want-1), d.shifts[worst].name)
-			require.InDelta(t, math.Tanh(0.1), d.shifts[worst].off, 0.01)
+			require.InDelta(t, math.Tanh(0.1), d.shifts[worst].difference, 0.01)
 		}
 		w.err = errors.New("none")
 		_, err = d.spins(w, n)

@@ -316,20 +316,20 @@ func TestBelieves(t *testing.T) {
 	}
 	estimate := measure.NewReweighing(rs)
 	by, drawn := estimate.Mean(values), stat.Mean{}
-	d := &diagnosis{columns: []column{{of: 0}}, names: []string{"x"}, weights: &estimate.Weights, shifts: []shift{{mean: by.Value, apart: 1, deviation: 3}}}
+	d := &diagnosis{columns: []column{{observable: 0}}, names: []string{"x"}, weights: &estimate.Weights, shifts: []shift{{mean: by.Value, apart: 1, deviation: 3}}}
 	all := make([]sums, 1)
 	for i, v := range values {
 		drawn.Add(v)
-		d.add(all, []float64{v}, logs[i])
+		d.addSums(all, []float64{v}, logs[i])
 	}
 	d.many = &multitude{estimate.Weights, []string{"x"}, n, all}
 	d.adoptMany()
 	s := d.shifts[0]
-	require.InDelta(t, by.Value-drawn.Value(), s.off, 1e-9)
-	require.Less(t, s.off, -0.9)
+	require.InDelta(t, by.Value-drawn.Value(), s.difference, 1e-9)
+	require.Less(t, s.difference, -0.9)
 	require.InEpsilon(t, by.Apart, s.apart, 1e-3)
 	require.Less(t, s.apart, 0.03)
-	require.InEpsilon(t, s.off/math.Hypot(s.apart, 3/math.Sqrt(n)), s.z, 1e-12)
+	require.InEpsilon(t, s.difference/math.Hypot(s.apart, 3/math.Sqrt(n)), s.z, 1e-12)
 	require.Equal(t, n, s.samples)
 	for name, change := range map[string]func(){
 		"more precise": func() { d.shifts[0].apart = s.apart * 0.999 }, "other columns": func() { d.many.names = []string{"y"} },
@@ -371,16 +371,16 @@ func TestSteady(t *testing.T) {
 	// What it excuses: warnings, those of the table, and weights that differ.
 	heavy := Weights{Samples: 100, EffectiveSize: 0.95, ParetoK: 0.9, Tail: 0.1, Warning: "heavy"}
 	d := &diagnosis{walkWeights: &Weights{}, weights: &Weights{EffectiveSize: 0.995}, options: Options{Samples: 10_000, Evaluation: &measure.Evaluation{Weights: &heavy}}}
-	require.Equal(t, "of 100 samples that were measured heavy", d.tail())
+	require.Equal(t, "of 100 samples that were measured heavy", d.tailDoubt())
 	d.walkWeights.EffectiveSize, heavy.EffectiveSize = 0.95, 0.95
 	d.many = &multitude{Weights: Weights{Samples: 1e6, EffectiveSize: 1}}
-	require.Empty(t, d.tail())
+	require.Empty(t, d.tailDoubt())
 	d.many.EffectiveSize = 0.5
-	require.Equal(t, "of 100 samples that were measured heavy", d.tail())
+	require.Equal(t, "of 100 samples that were measured heavy", d.tailDoubt())
 	heavy.Warning = ""
-	require.Contains(t, d.tail(), "the weights of 100 samples have a tail of Pareto's k̂ = 0.90, and those of ")
+	require.Contains(t, d.tailDoubt(), "the weights of 100 samples have a tail of Pareto's k̂ = 0.90, and those of ")
 	d.many.EffectiveSize = 1
-	require.Empty(t, d.tail())
+	require.Empty(t, d.tailDoubt())
 }
 
 // TestSlow: of what has no average that converges nothing counts, but of fourth moments alone.
@@ -397,13 +397,13 @@ func TestSlow(t *testing.T) {
 	for _, loose := range []bool{false, true} {
 		s := d.shiftOf(estimate, "x", values, loose)
 		require.Equal(t, loose, s.slow)
-		s.off, s.apart, s.counts = 9, 1, 2
+		s.difference, s.apart, s.tolerance = 9, 1, 2
 		d.shifts = []shift{s}
-		_, beyond := d.shifted()
+		_, beyond := d.largestShift()
 		require.Equal(t, !loose, beyond)
-		d.shifts[0].off = 0
+		d.shifts[0].difference = 0
 		require.Equal(t, loose, d.resolved())
-		require.Equal(t, loose, d.visible() == 0)
+		require.Equal(t, loose, d.visibleBias() == 0)
 	}
 	for i := range values {
 		values[i] = r.NormFloat64()

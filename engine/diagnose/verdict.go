@@ -26,11 +26,11 @@ func (d *diagnosis) report() *Report {
 	f := d.findings()
 	stage := d.judge(r, f)
 	d.refute(r)
-	if why := d.collapsed(); why != "" && d.weightsTrusted() {
-		r.lacks(why)
+	if why := d.collapseDoubt(); why != "" && d.weightsTrusted() {
+		r.withdrawWeights(why)
 	}
 	if r.Verdict == Trustworthy {
-		r.Sentence += d.looked()
+		r.Sentence += d.describeProspect()
 	}
 	for j, name := range d.names {
 		seen := Observable{Name: name, Settled: -1, Memory: d.memory(j)}
@@ -44,8 +44,8 @@ func (d *diagnosis) report() *Report {
 		}
 		seen.Chains = d.compare(j, stage)
 		if d.weightsTrusted() {
-			by := d.shifts[j]
-			seen.Weighted, seen.WeightedError, seen.WeightedZ = &by.mean, by.standardError, by.z
+			s := d.shifts[j]
+			seen.Weighted, seen.WeightedError, seen.WeightedZ = &s.mean, s.standardError, s.z
 		}
 		r.Observables = append(r.Observables, seen)
 	}
@@ -53,58 +53,59 @@ func (d *diagnosis) report() *Report {
 	return r
 }
 
-// looked says what chains met beyond the samples.
-func (d *diagnosis) looked() (said string) {
+// describeProspect says what chains found where the generator draws no samples.
+func (d *diagnosis) describeProspect() (text string) {
 	thin := 0
 	if d.chain != nil {
 		thin = d.chain.Thin
 	}
 	if p := d.found; p != nil {
 		thin += p.Thin
-		met := "no other mode"
+		found := "no other mode"
 		if p.Thin > 0 {
-			met = "no other mode that counts"
+			found = "no other mode that counts"
 		}
-		said = fmt.Sprintf("; %d chains started up to %g times the target's scale away and met %s", p.Chains, p.Scale, met)
+		text = fmt.Sprintf("; %d chains started up to %g times the target's scale away and met %s", p.Chains, p.Scale, found)
 	}
 	if thin > 0 {
-		said += fmt.Sprintf("; %s ended in states that the generator hardly draws, which hold too little of the target to show in averages", number.Count(thin, "chain"))
+		text += fmt.Sprintf("; %s ended in states that the generator hardly draws, which hold too little of the target to show in averages", number.Count(thin, "chain"))
 	}
-	return said
+	return text
 }
 
 // findings are what a verdict follows from.
 type findings struct {
-	moved      bool    // an average drifts, by more than chance
-	worst      int     // the observable that drifts most
-	drift      float64 // its drift, at its largest, in standard deviations
-	driftAt    int     // steps of that
-	settled    int     // first stage from which on nothing moves
-	forgot     bool    // no observable remembers where it began
-	remembers  int     // the one that does most
-	mixed, far bool
-	reach      float64 // least bias that a comparison with chains shows, in standard deviations
+	moved     bool    // an average drifts by more than chance
+	worst     int     // index of the observable that drifts most, by Z
+	drift     float64 // drift of this observable, in standard deviations
+	driftAt   int     // number of steps after which it drifts so far
+	settled   int     // first stage from which on no average moves, 0 unless moved
+	forgot    bool    // all observables have forgotten where samples began
+	remembers int     // index of the observable with the longest memory
+	mixed     bool    // chains agree with each other
+	far       bool    // more than a few chains ended far from all samples
+	reach     float64 // least bias that a comparison with chains shows, in standard deviations
 }
 
 func (d *diagnosis) findings() (f findings) {
-	var most, memory float64
+	var maxZ, maxMemory float64
 	for j := range d.width {
 		_, deviation := d.moments(j, 0)
 		_, later := d.moments(j, len(d.stages)-1)
 		deviation = max(deviation, later)
 		for to := 1; to < len(d.stages); to++ {
 			c := d.change(j, 0, to)
-			if z := math.Abs(c.Z); z > most {
-				most, f.worst, f.drift, f.driftAt = z, j, c.Change/deviation, c.Steps
+			if z := math.Abs(c.Z); z > maxZ {
+				maxZ, f.worst, f.drift, f.driftAt = z, j, c.Change/deviation, c.Steps
 			}
 		}
 		f.settled = max(f.settled, d.settled(j))
-		if m := d.memory(j); m > memory {
-			memory, f.remembers = m, j
+		if m := d.memory(j); m > maxMemory {
+			maxMemory, f.remembers = m, j
 		}
 	}
-	f.moved = most > d.alarm() && !(d.watched(f.settled) && d.slight())
-	f.forgot = memory < minRemembered
+	f.moved = maxZ > d.alarm() && !(d.watched(f.settled) && d.driftsSlightly())
+	f.forgot = maxMemory < minRemembered
 	if d.chain != nil {
 		f.mixed, f.far = d.chain.Mixed, d.chain.Far > max(2, d.options.Chains/100)
 		for j := range d.width {
@@ -120,13 +121,13 @@ func (d *diagnosis) findings() (f findings) {
 	return f
 }
 
-// slight reports whether no average drifts by what counts as an error, at any time.
-func (d *diagnosis) slight() bool {
+// driftsSlightly reports whether no average drifts by more than its tolerance at any stage.
+func (d *diagnosis) driftsSlightly() bool {
 	for j := range d.width {
 		_, deviation := d.moments(j, 0)
-		counts := d.counts(j, deviation)
+		tolerance := d.tolerance(j, deviation)
 		for to := 1; to < len(d.stages); to++ {
-			if math.Abs(d.change(j, 0, to).Change) > counts {
+			if math.Abs(d.change(j, 0, to).Change) > tolerance {
 				return false
 			}
 		}
@@ -148,11 +149,11 @@ func (d *diagnosis) judge(r *Report, f findings) (stage int) {
 	case f.mixed:
 		return d.judgeMixed(r, f, drifts, say)
 	case d.chain != nil && !f.mixed && d.chain.Beyond > 0:
-		return d.beyond(r, fmt.Sprintf("and chains do not mix (R̂ = %.3g): a mode or a tail is missing, or the chains are still on their way%s", d.chain.RHat, also(f, drifts)), say)
+		return d.judgeBeyond(r, fmt.Sprintf("and chains do not mix (R̂ = %.3g): a mode or a tail is missing, or the chains are still on their way%s", d.chain.RHat, driftSuffix(f, drifts)), say)
 	case f.far:
 		say(Unknown, "%d of %d independent Markov chains ended where no sample is near, and chains do not mix (R̂ = %.3g): a mode may be missing%s",
-			d.chain.Far, d.options.Chains, d.chain.RHat, also(f, drifts))
-		r.lacks("chains ended where no sample is near")
+			d.chain.Far, d.options.Chains, d.chain.RHat, driftSuffix(f, drifts))
+		r.withdrawWeights("chains ended where no sample is near")
 		return 0
 	}
 	unmixed := "independent Markov chains were not run"
@@ -160,14 +161,14 @@ func (d *diagnosis) judge(r *Report, f findings) (stage int) {
 		unmixed = fmt.Sprintf("independent Markov chains do not mix within %d steps (R̂ = %.3g)", d.chain.Steps, d.chain.RHat)
 	}
 	if !f.moved && d.weightsTrusted() {
-		if d.biased("which Metropolis steps do not mend; "+unmixed, say) {
+		if d.judgeBias("which Metropolis steps do not mend; "+unmixed, say) {
 			return 0
 		}
 		if d.chain == nil {
 			say(Unknown, "%s and importance weights give the same, but the time was too short for independent Markov chains, which look for what the samples leave out", atRest(steps))
 			return 0
 		}
-		if tail := d.tail(); tail != "" {
+		if tail := d.tailDoubt(); tail != "" {
 			say(Unknown, "%s and importance weights give the same, but %s, and %s: nothing here has seen what the samples leave out", atRest(steps), tail, unmixed)
 			return 0
 		}
@@ -176,7 +177,7 @@ func (d *diagnosis) judge(r *Report, f findings) (stage int) {
 			chains = fmt.Sprintf("came to where samples are within %d steps", d.chain.Steps)
 		}
 		say(Trustworthy, "%s, and importance weights give the same (effective size %.4g, k̂ %s; a difference of more than %.2g standard deviations would show); independent Markov chains %s",
-			atRest(steps), d.weights.EffectiveSize, stat.ShapeText(d.weights.ParetoK), d.visible(), chains)
+			atRest(steps), d.weights.EffectiveSize, stat.ShapeText(d.weights.ParetoK), d.visibleBias(), chains)
 		r.Refine = 0
 		return 0
 	}
@@ -195,15 +196,14 @@ func (d *diagnosis) judge(r *Report, f findings) (stage int) {
 	return 0
 }
 
-// refute takes back what an exact reference, a lost mode or the weights of more samples
-// contradict. If samples are usable after more steps only a lost mode counts: the rest is
-// evidence on samples as drawn.
+// refute makes a verdict Wrong that a lost mode or the evaluation contradicts. Only lost modes
+// contradict Refine: the rest of the evaluation is of samples as drawn.
 func (d *diagnosis) refute(r *Report) {
 	if p := d.found; p != nil && p.Lost > 0 && r.Verdict != Wrong {
 		r.Verdict, r.Refine = Wrong, -1
 		r.Sentence = lead[Wrong] + fmt.Sprintf("%d of %d chains, started up to %g times the target's scale away, ended in states that are as likely as the samples and that the generator hardly draws: a mode is lost, near %s",
 			p.Lost, p.Chains, p.Scale, p.Near)
-		r.lacks("a mode is lost, near " + p.Near)
+		r.withdrawWeights("a mode is lost, near " + p.Near)
 		return
 	}
 	e := d.options.Evaluation
@@ -216,20 +216,20 @@ func (d *diagnosis) refute(r *Report) {
 	}
 }
 
-// judgeMixed is judge where chains tell what the target's averages are.
+// judgeMixed is judge for chains that mix, whose averages are the target's.
 func (d *diagnosis) judgeMixed(r *Report, f findings, drifts string, say func(Verdict, string, ...any)) (stage int) {
 	n := d.options.Chains
-	// The first stage at rest whose means are those of the chains.
+	// Find the first stage at rest whose means agree with the chains'.
 	for stage = f.settled; stage < len(d.stages); stage++ {
-		if _, beyond := d.disagree(stage); !beyond {
+		if _, significant := d.disagree(stage); !significant {
 			break
 		}
 	}
 	if stage == len(d.stages) {
 		stage--
 		g, _ := d.disagree(stage)
-		if !f.moved && d.weights != nil && d.tail() == "" {
-			if _, beyond := d.shifted(); !beyond {
+		if !f.moved && d.weights != nil && d.tailDoubt() == "" {
+			if _, biased := d.largestShift(); !biased {
 				return d.judgeDisagreement(r, g, say)
 			}
 		}
@@ -239,13 +239,13 @@ func (d *diagnosis) judgeMixed(r *Report, f findings, drifts string, say func(Ve
 	}
 	r.Refine = d.steps[stage]
 	if stage == 0 && d.chain.Beyond > 0 {
-		return d.beyond(r, "though all of them find the same averages as the samples: a small mode or a tail is missing", say)
+		return d.judgeBeyond(r, "though all of them find the same averages as the samples: a small mode or a tail is missing", say)
 	}
-	if stage == 0 && d.weights != nil && d.tail() == "" && d.biased("which is too little for chains to see", say) {
+	if stage == 0 && d.weights != nil && d.tailDoubt() == "" && d.judgeBias("which is too little for chains to see", say) {
 		r.Refine = -1
 		return stage
 	}
-	if why := d.outskirts(); stage == 0 && why != "" {
+	if why := d.outskirtsDoubt(); stage == 0 && why != "" {
 		say(Unknown, "%s, and %d independent Markov chains find the same, which would show a difference of more than %.2g standard deviations, but %s: less than that only weights would show",
 			atRest(r.Steps), n, f.reach, why)
 		r.Refine = -1
@@ -264,44 +264,44 @@ func (d *diagnosis) judgeMixed(r *Report, f findings, drifts string, say func(Ve
 	return stage
 }
 
-// biased is judge where weights contradict averages as drawn, and reports whether they do.
-func (d *diagnosis) biased(why string, say func(Verdict, string, ...any)) bool {
-	worst, beyond := d.shifted()
-	if by := d.shifts[worst]; beyond {
+// judgeBias says Wrong if weights contradict averages as drawn, and reports whether they do.
+func (d *diagnosis) judgeBias(why string, say func(Verdict, string, ...any)) bool {
+	worst, biased := d.largestShift()
+	if s := d.shifts[worst]; biased {
 		say(Wrong, "importance weights of %d samples say that %s is off by %.2g standard deviations, %.1f sampling floors, %s",
-			by.samples, by.name, math.Abs(by.off)/by.deviation, math.Abs(by.off)/by.floor, why)
+			s.samples, s.name, math.Abs(s.difference)/s.deviation, math.Abs(s.difference)/s.floor, why)
 	}
-	return beyond
+	return biased
 }
 
-// beyond is judge where chains ended in states that the generator hardly draws.
-func (d *diagnosis) beyond(r *Report, why string, say func(Verdict, string, ...any)) (stage int) {
+// judgeBeyond is judge for chains that ended in states that the generator hardly draws.
+func (d *diagnosis) judgeBeyond(r *Report, why string, say func(Verdict, string, ...any)) (stage int) {
 	say(Unknown, "%d of %d independent Markov chains ended where the generator's density is too small for so many, %s", d.chain.Beyond, d.options.Chains, why)
 	r.Refine = -1
-	r.lacks("chains ended where the generator's density is too small")
+	r.withdrawWeights("chains ended where the generator's density is too small")
 	return 0
 }
 
-// maxUnvisited is the share of samples that may lie where no chain came by chance.
+// maxUnvisited is the largest share of the samples that may be far from all chains by chance.
 const maxUnvisited = 0.1
 
-// judgeDisagreement is judge where chains that agree with each other contradict weights that
-// are level. Chains that never entered a mode cannot tell its weight; the density can.
+// judgeDisagreement is judge if chains mix and contradict the samples, but weights do not. Chains
+// that never entered a mode cannot tell its weight; the density can.
 func (d *diagnosis) judgeDisagreement(r *Report, g gap, say func(Verdict, string, ...any)) (stage int) {
 	chains := fmt.Sprintf("%d independent Markov chains have %s at %.4g ± %.1g, and the samples at %.4g", d.options.Chains, g.name, g.chains, g.standardError, g.mean)
 	if share := d.unvisited(); share > maxUnvisited {
 		say(Trustworthy, "%s, and importance weights give the same (effective size %.4g, k̂ %s; a difference of more than %.2g standard deviations would show); %s, but %s of the samples are where no chain came, so chains cannot decide",
-			atRest(r.Steps), d.weights.EffectiveSize, stat.ShapeText(d.weights.ParetoK), d.visible(), chains, number.Percent(share))
+			atRest(r.Steps), d.weights.EffectiveSize, stat.ShapeText(d.weights.ParetoK), d.visibleBias(), chains, number.Percent(share))
 		r.Refine = 0
 		return 0
 	}
 	say(Unknown, "two pieces of evidence contradict each other: %s, while importance weights (effective size %.4g, k̂ %s) agree with the samples; longer chains decide: revgen mcmc",
 		chains, d.weights.EffectiveSize, stat.ShapeText(d.weights.ParetoK))
-	r.lacks("chains that agree with each other contradict them")
+	r.withdrawWeights("chains that agree with each other contradict them")
 	return 0
 }
 
-// lead begins the sentence of a verdict.
+// lead holds the beginning of each verdict's sentence.
 var lead = map[Verdict]string{
 	Trustworthy: "trustworthy: ",
 	Refine:      "usable after ",
@@ -314,7 +314,8 @@ func atRest(steps int) string {
 	return "averages stay put over " + number.Count(steps, "Metropolis step")
 }
 
-func also(f findings, drifts string) string {
+// driftSuffix adds the drift to a sentence on something else.
+func driftSuffix(f findings, drifts string) string {
 	if f.moved {
 		return "; as drawn, " + drifts
 	}

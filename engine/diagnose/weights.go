@@ -11,62 +11,62 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// A shift is what weights say that the mean of an observable is off by, in its units.
+// A shift is how far the samples' mean of an observable is from its mean by weights.
 type shift struct {
 	name                string
-	mean, standardError float64 // by weights
-	reach               float64 // of measure.WeightedMean
-	off                 float64 // mean by weights less the samples' mean
-	apart               float64 // standard error of off
+	mean, standardError float64 // mean by weights, with its error
+	reach               float64 // WeightedMean.Reach of the observable
+	difference          float64 // mean by weights less the samples' mean
+	apart               float64 // standard error of difference
 	floor               float64 // expected error of as many exact samples as were measured
-	counts              float64 // error from which on off matters
+	tolerance           float64 // largest error that does not count, some floors
 	deviation           float64 // standard deviation of single samples
-	z                   float64 // off in units of apart and of the noise of the samples' mean
+	z                   float64 // difference in units of apart and the error of the samples' mean, in quadrature
 	samples             int
-	slow                bool // averages of the observable hardly converge, so that off does not count
+	slow                bool // averages of the observable hardly converge, so that difference says nothing
 }
 
 const (
-	// maxSpreadFloors replaces measure.Tolerated for ln π, its spread and that of a square. They are
-	// fourth moments, and off by more than any average that is asked for.
+	// maxSpreadFloors replaces measure.Tolerated for ln π, and for the spreads of ln π and of squares.
+	// These fourth moments have larger errors than the averages that users ask for.
 	maxSpreadFloors   = 8
-	drawMoves         = 16      // moves that the drawing of a sample and its density count as
-	maxWeighed        = 1 << 18 // samples that are weighed, with their columns
-	maxWeighedBriefly = 1 << 16 // in a brief diagnosis, which takes no more than a tenth of the training
-	maxSearched       = 1 << 22 // samples of vectors of which only weights and sums are kept
-	searchMoves       = 6       // moves that one of these counts as, and one more for each paramsPerMove
+	drawMoves         = 16      // moves that a sample with its density counts as
+	maxWeighed        = 1 << 18 // limit of samples whose columns are kept
+	maxWeighedBriefly = 1 << 16 // maxWeighed of a brief diagnosis, which takes a tenth of the training
+	maxSearched       = 1 << 22 // limit of samples of vectors, for which only weights and sums are kept
+	searchMoves       = 6       // moves that one such sample counts as, plus one for each paramsPerMove
 	paramsPerMove     = 1 << 12 // parameters of the generator
-	maxUnseen         = 0.5     // of a mean's error by chance, which a tail may hold
+	maxUnseen         = 0.5     // share of a mean's error by chance that a harmless tail may add
 )
 
-// weigh finds the importance weights of the samples as drawn, where the density is known. It draws
-// more samples as long as an average may have an error that counts and noise hides it.
+// weigh finds the importance weights of the samples as drawn, if the density is known. It draws
+// more samples while noise may hide an error that counts.
 func (d *diagnosis) weigh(ctx context.Context) (err error) {
 	if d.logs == nil {
 		return nil
 	}
-	within, cancel := d.deadline(ctx, 0.7) // the walk of the samples may take 0.6
+	limited, cancel := d.deadline(ctx, 0.7) // the walk of the samples may take 0.6
 	defer cancel()
-	most := min(maxWeighed, stateBytes/(8*d.width+4*len(d.center)))
+	maxSamples := min(maxWeighed, stateBytes/(8*d.width+4*len(d.center)))
 	if d.options.Need {
-		most = min(most, maxWeighedBriefly)
+		maxSamples = min(maxSamples, maxWeighedBriefly)
 	}
 	if d.options.Moves > 0 {
-		most = min(most, d.options.Moves/drawMoves)
+		maxSamples = min(maxSamples, d.options.Moves/drawMoves)
 	}
 	values := slices.Clone(d.stages[0])
 	d.computeShifts(values)
 	d.walkWeights = d.weights
-	if values, err = d.weighMore(within, values, most); err != nil {
+	if values, err = d.weighMore(limited, values, maxSamples); err != nil {
 		return err
 	}
 	trusted := d.weightsTrusted()
-	if err := d.search(within); err != nil {
+	if err := d.search(limited); err != nil {
 		return err
 	}
 	if d.steady() && !trusted {
 		d.computeShifts(values)
-		if _, err = d.weighMore(within, values, most); err != nil {
+		if _, err = d.weighMore(limited, values, maxSamples); err != nil {
 			return err
 		}
 	}
@@ -74,13 +74,13 @@ func (d *diagnosis) weigh(ctx context.Context) (err error) {
 	return ctx.Err()
 }
 
-// weighMore weighs more samples, up to a limit in all, while noise may hide an error that counts.
-// It takes the columns of the samples so far, and returns those of all.
-func (d *diagnosis) weighMore(within context.Context, values []float64, most int) ([]float64, error) {
+// weighMore weighs more samples, up to maxSamples in all, while noise may hide an error that counts.
+// values are the columns of the samples so far, and weighMore returns the columns of all samples.
+func (d *diagnosis) weighMore(ctx context.Context, values []float64, maxSamples int) ([]float64, error) {
 	n := d.options.Samples
-	for d.weightsTrusted() && !d.resolved() && len(d.logs)+n <= most && within.Err() == nil {
-		more := int(max(1, min(d.moreNeeded()-1, 8)) * float64(len(d.logs)))
-		for more = min(more, most-len(d.logs)) / n; more > 0 && within.Err() == nil; more-- {
+	for d.weightsTrusted() && !d.resolved() && len(d.logs)+n <= maxSamples && ctx.Err() == nil {
+		extra := int(max(1, min(d.growthNeeded()-1, 8)) * float64(len(d.logs)))
+		for walks := min(extra, maxSamples-len(d.logs)) / n; walks > 0 && ctx.Err() == nil; walks-- {
 			w, err := d.observer.Walk(d.params, d.options.First+uint64(len(d.logs)), n)
 			if err != nil {
 				return nil, err
@@ -105,40 +105,39 @@ func (d *diagnosis) weighMore(within context.Context, values []float64, most int
 	return values, nil
 }
 
-// A multitude is many more samples. Only their weights and sums of their columns are kept.
+// A multitude is what is kept of many more samples: their weights and sums of their columns.
 type multitude struct {
 	Weights
-	names  []string // of the columns
-	summed int      // samples that the sums are of
-	sums   []sums
+	names  []string // names of the columns
+	summed int      // number of samples in sums; the weights have those of diagnosis.logs too
+	sums   []sums   // sums of each column
 }
 
-// sums are taken over samples. v is a column less its mean by weights, w the weight in units of
-// the mean weight.
+// sums are sums over samples. v is a column less its mean by weights, and w a sample's weight
+// divided by the mean weight.
 type sums struct {
 	drawn, weighed float64 // Σ v, Σ w v
 	squares, terms float64 // Σ w v², Σ (w v)²
 	differences    float64 // Σ ((w − 1) v)²
 }
 
-// search weighs many more samples of vectors whose densities are cheap. One of them may lie in a
-// mode too narrow for chains to meet, or far from the target, and together they show what is in a
-// tail.
-func (d *diagnosis) search(within context.Context) error {
-	n, most := d.options.Samples, maxSearched
+// search weighs many more samples of vectors if their densities are cheap. A sample may lie in a
+// mode too narrow for chains to meet, or far from the target. All together show the weights' tail.
+func (d *diagnosis) search(ctx context.Context) error {
+	n, maxSamples := d.options.Samples, maxSearched
 	if d.options.Moves > 0 {
-		most = min(most, d.options.Moves/(searchMoves+len(d.params)/paramsPerMove))
+		maxSamples = min(maxSamples, d.options.Moves/(searchMoves+len(d.params)/paramsPerMove))
 	}
 	if d.many != nil || !d.cheap || !d.weightsTrusted() && !d.weights.Ample() {
 		return nil
 	}
-	all := make([]sums, len(d.columns))
-	r := make([]float64, len(d.logs), max(len(d.logs), most))
+	totals := make([]sums, len(d.columns))
+	r := make([]float64, len(d.logs), max(len(d.logs), maxSamples))
 	for i, l := range d.logs {
 		r[i] = -l
 	}
 	weight, drawn := slices.Index(d.observables, engine.LogWeight), make([]float64, n*len(d.observables))
-	for len(r)+n <= most && within.Err() == nil {
+	for len(r)+n <= maxSamples && ctx.Err() == nil {
 		w, err := d.observer.Walk(d.params, d.options.First+uint64(len(r)), n)
 		if err != nil {
 			return err
@@ -146,19 +145,19 @@ func (d *diagnosis) search(within context.Context) error {
 		w.Observe(drawn)
 		for i := 0; i < len(drawn); i += len(d.observables) {
 			r = append(r, -drawn[i+weight])
-			d.add(all, drawn[i:][:len(d.observables)], drawn[i+weight])
+			d.addSums(totals, drawn[i:][:len(d.observables)], drawn[i+weight])
 		}
 	}
-	d.many = &multitude{measure.NewWeights(r), d.names, len(r) - len(d.logs), all}
+	d.many = &multitude{measure.NewWeights(r), d.names, len(r) - len(d.logs), totals}
 	return nil
 }
 
-// add adds a sample with ln w = log to the sums.
-func (d *diagnosis) add(all []sums, observables []float64, log float64) {
-	w := math.Exp(log - d.weights.LogZ)
-	for j := range all {
-		c, a := &d.columns[j], &all[j]
-		v := c.value(observables[c.of]) - d.shifts[j].mean
+// addSums adds a sample to the sums of each column.
+func (d *diagnosis) addSums(totals []sums, observables []float64, logWeight float64) {
+	w := math.Exp(logWeight - d.weights.LogZ)
+	for j := range totals {
+		c, a := &d.columns[j], &totals[j]
+		v := c.value(observables[c.observable]) - d.shifts[j].mean
 		a.drawn += v
 		a.weighed += w * v
 		a.squares += w * v * v
@@ -167,8 +166,8 @@ func (d *diagnosis) add(all []sums, observables []float64, log float64) {
 	}
 }
 
-// adoptMany replaces shifts of columns by those of many samples where these are more precise. Few
-// samples hold hardly any that are far from the target.
+// adoptMany replaces shifts of columns by those of many samples where these have a smaller error. A
+// small set hardly has any samples far from the target.
 func (d *diagnosis) adoptMany() {
 	m := d.many
 	if m == nil || !m.Trusted() || !d.weightsTrusted() || !slices.Equal(m.names, d.names) {
@@ -178,14 +177,14 @@ func (d *diagnosis) adoptMany() {
 	for j, a := range m.sums {
 		s := &d.shifts[j]
 		if apart := min(math.Sqrt(a.differences), math.Hypot(math.Sqrt(a.terms), math.Sqrt(a.squares))) / n; apart < s.apart {
-			s.off, s.apart, s.samples = (a.weighed-a.drawn)/n, apart, m.summed
-			s.z = s.off / math.Hypot(apart, s.deviation/math.Sqrt(n))
+			s.difference, s.apart, s.samples = (a.weighed-a.drawn)/n, apart, m.summed
+			s.z = s.difference / math.Hypot(apart, s.deviation/math.Sqrt(n))
 		}
 	}
 }
 
-// steady reports whether the weights of many more samples can be trusted, cover the target, and have
-// too small a tail to show in averages, the tails of all fewer samples included.
+// steady reports whether the weights of many more samples can be trusted, cover the target, and have a
+// tail too small to show in averages. The tails of the smaller sets are taken as part of it.
 func (d *diagnosis) steady() bool {
 	m := d.many
 	if m == nil || !m.Trusted() || !m.Ample() {
@@ -198,15 +197,15 @@ func (d *diagnosis) steady() bool {
 	return (m.Unseen+tail/float64(m.Samples))*math.Sqrt(float64(d.measured())) < maxUnseen
 }
 
-// keepLogs appends the ln w of values of all observables.
+// keepLogs appends the ln w of states to logs. values are the states' observables.
 func (d *diagnosis) keepLogs(values []float64) {
 	for i := slices.Index(d.observables, engine.LogWeight); i < len(values); i += len(d.observables) {
 		d.logs = append(d.logs, values[i])
 	}
 }
 
-// computeShifts finds the weights of all samples in logs, and the shifts of their columns and of the
-// coordinates that are no column.
+// computeShifts finds the weights of all samples in logs, and the shifts of their columns and of
+// coordinates that have no column.
 func (d *diagnosis) computeShifts(columns []float64) {
 	n := len(d.logs)
 	r := make([]float64, n)
@@ -246,24 +245,24 @@ func (d *diagnosis) computeShifts(columns []float64) {
 	}
 }
 
-// shiftOf returns the shift of a function with the given values. loose allows maxSpreadFloors.
+// shiftOf returns the shift of a function with the given values, with maxSpreadFloors if loose.
 func (d *diagnosis) shiftOf(estimate *measure.Reweighing, name string, values []float64, loose bool) shift {
-	samples, by := stat.MeanOf(values), estimate.Mean(values)
-	s := shift{name: name, mean: by.Value, standardError: by.StandardError, reach: by.Reach, apart: by.Apart, deviation: samples.Deviation(), samples: len(values), slow: loose && by.Slow()}
+	samples, weighted := stat.MeanOf(values), estimate.Mean(values)
+	s := shift{name: name, mean: weighted.Value, standardError: weighted.StandardError, reach: weighted.Reach, apart: weighted.Apart, deviation: samples.Deviation(), samples: len(values), slow: loose && weighted.Slow()}
 	if estimate.Trusted() {
-		s.deviation = min(s.deviation, by.Deviation) // samples far from the target give the drawn one any value
+		s.deviation = min(s.deviation, weighted.Deviation) // samples far from the target can make the other arbitrarily large
 	}
-	s.floor, s.counts = d.floor(s.deviation, loose)
+	s.floor, s.tolerance = d.floor(s.deviation, loose)
 	if se := math.Hypot(s.apart, s.deviation/math.Sqrt(float64(len(values)))); se > 1e-12*(math.Abs(s.mean)+math.Abs(samples.Value())) {
-		s.off = s.mean - samples.Value()
-		s.z = s.off / se
+		s.difference = s.mean - samples.Value()
+		s.z = s.difference / se
 	}
 	return s
 }
 
-// floor returns the expected error of the mean of as many exact samples as were measured, by the
-// standard deviation of one, and the error that counts.
-func (d *diagnosis) floor(deviation float64, loose bool) (floor, counts float64) {
+// floor returns the expected error of the mean of as many exact samples as were measured, and the
+// largest error that does not count. deviation is the standard deviation of one sample.
+func (d *diagnosis) floor(deviation float64, loose bool) (floor, tolerance float64) {
 	floors := measure.Tolerated
 	if loose {
 		floors = maxSpreadFloors
@@ -283,59 +282,59 @@ func (d *diagnosis) measured() int {
 // loose reports whether a column is a fourth moment or ln π.
 func (d *diagnosis) loose(j int) bool { return d.columns[j].fourth || d.names[j] == logDensity }
 
-// counts returns the error that counts for a column with the given standard deviation, or with
-// that by trusted weights if it is less.
-func (d *diagnosis) counts(j int, deviation float64) float64 {
+// tolerance returns the largest error that does not count for a column with the given standard
+// deviation. The deviation by trusted weights replaces it if it is less.
+func (d *diagnosis) tolerance(j int, deviation float64) float64 {
 	if d.weightsTrusted() {
 		deviation = min(deviation, d.shifts[j].deviation)
 	}
-	_, counts := d.floor(deviation, d.loose(j))
-	return counts
+	_, tolerance := d.floor(deviation, d.loose(j))
+	return tolerance
 }
 
 // resolved reports whether every error that counts would show, or a larger one shows.
-func (d *diagnosis) resolved() bool { return d.moreNeeded() <= 1 }
+func (d *diagnosis) resolved() bool { return d.growthNeeded() <= 1 }
 
-// moreNeeded returns how many times as many samples are needed for that, at least 1.
-func (d *diagnosis) moreNeeded() float64 {
-	most := 1.
+// growthNeeded returns the factor, at least 1, by which the number of samples must grow for that.
+func (d *diagnosis) growthNeeded() float64 {
+	ratio := 1. // visible error over present error; errors fall as 1/√n
 	for _, s := range d.shifts {
-		if shows, least := max(s.counts, math.Abs(s.off)), 2*measure.Plain*s.apart; !s.slow && least > shows {
-			most = max(most, least/shows)
+		if present, visible := max(s.tolerance, math.Abs(s.difference)), 2*measure.Plain*s.apart; !s.slow && visible > present {
+			ratio = max(ratio, visible/present)
 		}
 	}
-	return most * most
+	return ratio * ratio
 }
 
-// weightsTrusted reports whether there are weights that can be used.
+// weightsTrusted reports whether the samples have weights and these can be used.
 func (d *diagnosis) weightsTrusted() bool {
 	return d.weights != nil && d.weights.Trusted()
 }
 
-// nearlyCounts is the share of an error that counts from which on weights may refute samples: the
-// evaluation's own figures have errors, too.
-const nearlyCounts = 5. / 6
+// refutingShare is the share of its tolerance above which a difference may refute samples. It is less
+// than 1 since the evaluation's own figures have errors, too.
+const refutingShare = 5. / 6
 
-// shifted returns the index of the shift that is largest beside the error that counts, among those that are more
-// than chance and count.
-func (d *diagnosis) shifted() (worst int, beyond bool) {
-	var most float64
+// largestShift returns the index of the shift with the largest difference in units of its tolerance.
+// significant says whether there is a shift that is more than chance and may refute samples.
+func (d *diagnosis) largestShift() (worst int, significant bool) {
+	var maxRatio float64
 	for j, s := range d.shifts {
-		if off := math.Abs(s.off) / s.counts; !s.slow && off > max(most, nearlyCounts) && math.Abs(s.off) > measure.Plain*s.apart {
-			worst, most = j, off
+		if ratio := math.Abs(s.difference) / s.tolerance; !s.slow && ratio > max(maxRatio, refutingShare) && math.Abs(s.difference) > measure.Plain*s.apart {
+			worst, maxRatio = j, ratio
 		}
 	}
-	return worst, most > 0
+	return worst, maxRatio > 0
 }
 
-// minGrown is the share of the effective size that more samples keep if their weights have no more
-// variance. With less, chains that have not settled may have met the tail of the weights.
+// minGrown is the least effective size of the evaluation, as a share of that of the diagnosed samples.
+// With less, the weights vary more, and chains that have not settled may have met their tail.
 const minGrown = 0.9
 
-// tail says why weights alone cannot tell that the samples leave out nothing, "" if they can. They
-// cannot where they have no mean to speak of, or where more samples show much more variance: there
-// may be a bias that they do not show. An infinite variance, k̂ above 0.5, only widens errors.
-func (d *diagnosis) tail() string {
+// tailDoubt says why weights alone cannot show that the samples leave out nothing, "" if they can. They
+// cannot if they are not trusted, or if more samples show much more variance: they may then hide a
+// bias. An infinite variance, k̂ above 0.5, only widens errors.
+func (d *diagnosis) tailDoubt() string {
 	if !d.weightsTrusted() {
 		return d.weights.Warning
 	}
@@ -348,38 +347,38 @@ func (d *diagnosis) tail() string {
 			return e.Doubt
 		}
 	}
-	return d.collapsed()
+	return d.collapseDoubt()
 }
 
-// allWeights returns those of the samples that take steps, of all samples that were weighed, and of
-// the evaluation, as far as there are any.
+// allWeights returns the weights of the samples that take steps, of all samples that were weighed, and
+// of the evaluation. It leaves out missing ones.
 func (d *diagnosis) allWeights() []*Weights {
-	known := []*Weights{d.walkWeights, d.weights}
+	list := []*Weights{d.walkWeights, d.weights}
 	if e := d.options.Evaluation; e != nil {
-		known = append(known, e.Weights)
+		list = append(list, e.Weights)
 	}
-	return slices.DeleteFunc(known, func(w *Weights) bool { return w == nil })
+	return slices.DeleteFunc(list, func(w *Weights) bool { return w == nil })
 }
 
-// outskirts says why weights cannot tell what the generator lacks of the target's outskirts. It is ""
-// if they can, or if none show that the generator covers most of the target.
-func (d *diagnosis) outskirts() string {
-	some, all := false, true
+// outskirtsDoubt says why weights cannot tell how much of the target's outskirts the generator lacks. It
+// is "" if they can, or if no set of weights shows that the generator covers most of the target.
+func (d *diagnosis) outskirtsDoubt() string {
+	anyAmple, allAmple := false, true
 	for _, w := range d.allWeights() {
-		some, all = some || w.Ample(), all && w.Ample()
+		anyAmple, allAmple = anyAmple || w.Ample(), allAmple && w.Ample()
 	}
 	switch {
-	case d.weights == nil || !some:
+	case d.weights == nil || !anyAmple:
 		return ""
-	case !all:
-		return d.collapsed()
+	case !allAmple:
+		return d.collapseDoubt()
 	}
-	return d.tail()
+	return d.tailDoubt()
 }
 
-// collapsed says which samples have weights that others have not seen, "" if none have: their
-// effective size is less than half of that of others, or they vary where others have a heavy tail.
-func (d *diagnosis) collapsed() string {
+// collapseDoubt says which samples have weights that other samples have not seen, "" if none have. Their
+// effective size is less than half the others', or they vary and the others have a heavy tail.
+func (d *diagnosis) collapseDoubt() string {
 	known := d.allWeights()
 	all := known
 	if d.many != nil {
@@ -401,11 +400,11 @@ func (d *diagnosis) collapsed() string {
 	return ""
 }
 
-// visible returns the bias from which on weights show one in any observable, in standard deviations.
-func (d *diagnosis) visible() (least float64) {
+// visibleBias returns the least bias that weights show in any observable, in standard deviations.
+func (d *diagnosis) visibleBias() (least float64) {
 	for _, s := range d.shifts {
 		if s.deviation > 0 && !s.slow {
-			least = max(least, max(s.counts, measure.Plain*s.apart)/s.deviation)
+			least = max(least, max(s.tolerance, measure.Plain*s.apart)/s.deviation)
 		}
 	}
 	return least
