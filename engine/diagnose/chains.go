@@ -156,7 +156,7 @@ func (t *trace) add(w chains.Walk, columns []float64, draws int) {
 	}
 }
 
-// thin reports whether the places of some of a trace's states hold too little of the target to show
+// thin reports whether the places of the given states of a trace hold too little of the target to show
 // in averages of the samples. The generator hardly draws these states.
 func (d *diagnosis) thin(t *trace, states []int) bool {
 	if len(t.logs) == 0 || len(states) == 0 {
@@ -227,13 +227,13 @@ func (d *diagnosis) runChains(ctx context.Context, w chains.Walk, between int) (
 	return c, nil
 }
 
-// approach lets chains move, piece steps at once, at most maxSteps and while moves are left. Unless
-// all, it stops once more than 99 of 100 have been where ln π is as high as that of samples. It
-// returns the steps, and whether so many have been there. In the second half of maxSteps visit is told at times which
-// have.
-func (d *diagnosis) approach(ctx context.Context, w chains.VectorWalk, piece, maxSteps int, all bool, visit func(came []bool)) (steps int, near bool, err error) {
+// approach moves chains by piece steps at a time, up to maxSteps in all, while moves are left. A chain
+// has come once ln π was as high as that of samples. Unless patient, approach stops when more than 99
+// of 100 have come. It returns the steps, and whether so many have. In the second half of maxSteps it
+// calls visit, if not nil, every fourth time with the chains that have come.
+func (d *diagnosis) approach(ctx context.Context, w chains.VectorWalk, piece, maxSteps int, patient bool, visit func(came []bool)) (steps int, near bool, err error) {
 	came := make([]bool, len(w.LogDensities()))
-	for ; (all || !near) && steps < maxSteps && err == nil && d.afford(1, piece*len(came)); steps += piece {
+	for ; (patient || !near) && steps < maxSteps && err == nil && d.afford(1, piece*len(came)); steps += piece {
 		err = w.Advance(ctx, piece)
 		away := 0
 		for i, v := range w.LogDensities() {
@@ -267,11 +267,10 @@ func climbs(likely []float64, chains int) []bool {
 	return climbs
 }
 
-// far counts the chains that ended where no walked sample is near: whose distance to
-// the nearest, in standard deviations of the observables, is more than twice the
-// largest of as many samples' distances to the others; not where chains mix. Beyond are those whose
-// weight is beyond all that the generator's density accounts for, however many are near. A chain
-// that still climbs, below the samples, tells nothing.
+// far counts the chains that ended where no walked sample is near, unless chains mix. Their distance to
+// the nearest sample, in standard deviations of the observables, is more than twice the largest
+// such distance of a part of the samples to the others. beyond are the chains whose weights are too
+// large by CountBeyond, with samples near or not. Chains that climb, below the samples, do not count.
 func (d *diagnosis) far() (count int, beyond []int) {
 	if d.chain.Mixed && d.weights == nil {
 		return 0, nil
