@@ -13,49 +13,49 @@ import (
 // ScoutConfig describes the population that finds where a target, or each of its modes,
 // has its weight.
 type ScoutConfig struct {
-	Population int `json:"population" is:"2..1048576"` // of Metropolis chains, of each mode
-	Moves      int `json:"moves" is:"1..65536"`        // of each at each temperature on the way to the target
+	Population int `json:"population" is:"2..1048576"` // number of Metropolis chains, for each mode
+	Moves      int `json:"moves" is:"1..65536"`        // moves of a chain at each temperature on the way to the target
 }
 
-// Scout returns a scout of a seed's population, about a centre and a scale if they are
-// known, and otherwise nil.
+// Scout returns a scout whose population begins about the centre, with deviations of 1.5
+// times the scale. If center is nil, the scout finds where to begin.
 func (c ScoutConfig) Scout(center []float64, scale float64, seed uint64) Scout {
-	const wide = 1.5
+	const widening = 1.5
 	s := Scout{Population: c.Population, Moves: c.Moves, Seed: seed, Center: center}
 	for range center {
-		s.Scale = append(s.Scale, wide*scale)
+		s.Scale = append(s.Scale, widening*scale)
 	}
 	return s
 }
 
-// Name names a number of Gaussians, and what they are of, if not of all.
-func Name(components int, of string, bent bool) string {
+// Name describes a number of Gaussians in words. The scope, such as " for each mode", may be empty.
+func Name(components int, scope string, bent bool) string {
 	name := "a Gaussian"
 	if components > 1 {
 		name = fmt.Sprintf("a mixture of %d Gaussians", components)
 	}
-	if name += of; bent {
+	if name += scope; bent {
 		name += ", bent,"
 	}
 	return name
 }
 
-// Lengths returns deviations of Metropolis moves for d coordinates of a typical standard
-// deviation.
+// Lengths returns standard deviations of Metropolis moves of d coordinates, which have a
+// standard deviation of width. For a Gaussian, 2.4/√d of that is best.
 func Lengths(width float64, d int) []float64 {
 	return lists.Map([]float64{0.4, 1, 2.4}, func(f float64) float64 { return number.Rounded(f*width/math.Sqrt(float64(d)), 2) })
 }
 
-// Gaussians that have settled are trained at a lower rate, in fewer steps, than those that
-// a population places.
+// Gaussians that settle need fewer walkers than others need members, and then a lower
+// learning rate and fewer steps.
 const (
 	SettledPopulation = 512
 	SettledRate       = 0.003
 	SettledSteps      = 1000
 )
 
-// Train sets how a mixture that has been placed is trained, at a rate that falls and for a
-// number of steps.
+// Train sets the training of a mixture that has been placed: steps at a learning rate that
+// falls from the given one.
 func Train(t *engine.Training, rate float64, steps int) {
 	t.Steps, t.Batch, t.ClipNorm, t.EMA = steps, 1024, 2, 0
 	t.Optimizer = optim.AdamW{LearningRate: rate, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-12}
@@ -63,8 +63,8 @@ func Train(t *engine.Training, rate float64, steps int) {
 	t.CheckpointEvery, t.LogEvery = 200, 10
 }
 
-// ValidateTraining reports the first value with which a mixture that has been placed cannot be
-// trained, by its key in the configuration.
+// ValidateTraining returns an error that names the first configuration key whose value a mixture
+// that has been placed cannot be trained with.
 func ValidateTraining(t *engine.Training) error {
 	switch {
 	case t.Method != "gradient":
