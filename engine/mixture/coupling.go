@@ -6,28 +6,27 @@ import (
 	"slices"
 )
 
-// Part divides the coordinates in two, so that those of each part have to do with the
-// other part's more than with each other, and returns the part that coordinate 0 is not
-// in. It returns nil where the coordinates of even index and those of odd index are as
-// good.
+// Part divides the coordinates into two parts, so that couplings between the parts are
+// stronger than those inside, and returns the part without coordinate 0. It returns nil
+// if a division into even and odd indices is about as good, or the members are too few.
 func (found *Found) Part(d int, density Density) []int {
 	if d < 3 || len(found.X) < 24*d {
 		return nil
 	}
 	w := found.couplings(d, density)
-	// Beginning with coordinate 0, the one that is tied most to those that have a side
-	// takes the side with which it has less to do.
-	side, seen := make([]int, d), make([]bool, d)
-	ties := make([][2]float64, d)
+	// After coordinate 0, the next one is always that with the strongest ties to coordinates
+	// that have a side. It takes the side to which its ties are weaker.
+	side, hasSide := make([]int, d), make([]bool, d)
+	ties := make([][2]float64, d) // sums of couplings to either side
 	for next := 0; next >= 0; {
 		i := next
-		seen[i] = true
+		hasSide[i] = true
 		if ties[i][0] > ties[i][1] || ties[i][0] == ties[i][1] && i%2 == 1 {
 			side[i] = 1
 		}
 		next = -1
 		for j := range d {
-			if seen[j] {
+			if hasSide[j] {
 				continue
 			}
 			ties[j][side[i]] += w[i*d+j]
@@ -36,7 +35,7 @@ func (found *Found) Part(d int, density Density) []int {
 			}
 		}
 	}
-	// Single coordinates change sides while that gains.
+	// Coordinates change sides, one at a time, while that makes the cut heavier.
 	for moved := true; moved; {
 		moved = false
 		for i := 1; i < d; i++ {
@@ -53,9 +52,9 @@ func (found *Found) Part(d int, density Density) []int {
 			}
 		}
 	}
-	const gain = 1.05
+	const minRatio = 1.05
 	var part []int
-	var cut, parity float64
+	var cut, parityCut float64
 	for i := range d {
 		if side[i] == 1 {
 			part = append(part, i)
@@ -65,18 +64,18 @@ func (found *Found) Part(d int, density Density) []int {
 				cut += w[i*d+j]
 			}
 			if (i-j)%2 == 1 {
-				parity += w[i*d+j]
+				parityCut += w[i*d+j]
 			}
 		}
 	}
-	if cut <= gain*parity {
+	if cut <= minRatio*parityCut {
 		return nil
 	}
 	return part
 }
 
 // Separable reports whether ln π is a sum of functions of one coordinate each, as far as
-// pairs of the population show. It says so of none with too few members.
+// pairs of members show. It is false if the members are too few to tell.
 func (found *Found) Separable(d int, density Density) bool {
 	if len(found.X) < 24*d || !found.exchangeable(d, density) {
 		return false
@@ -84,8 +83,8 @@ func (found *Found) Separable(d int, density Density) bool {
 	return !slices.ContainsFunc(found.couplings(d, density), func(w float64) bool { return w > 0 })
 }
 
-// exchangeable reports whether ln π(x) + ln π(y) stays what it is where x and y exchange
-// many coordinates at once, as modes that lie apart in many do not.
+// exchangeable reports whether ln π(x) + ln π(y) stays the same when members x and y
+// exchange many coordinates at once. It changes if modes differ in many coordinates.
 func (found *Found) exchangeable(d int, density Density) bool {
 	const pairs, rounding, coarse = 24, 1e-3, 1e-6
 	n := len(found.X) / d
@@ -101,28 +100,28 @@ func (found *Found) exchangeable(d int, density Density) bool {
 			states[2*d+i], states[3*d+i] = a, b
 		}
 		density(log, states)
-		size := 0.0
+		magnitude := 0.0
 		for _, v := range log {
-			size += math.Abs(v)
+			magnitude += math.Abs(v)
 		}
-		// The negation is true of NaN too, and too large a size does not tell.
-		limit := rounding + coarse*size
-		if off := math.Abs(log[0] + log[1] - log[2] - log[3]); !(off <= limit && limit < 1) {
+		// A change of NaN fails, and so do values so large that rounding hides a change.
+		limit := rounding + coarse*magnitude
+		if change := math.Abs(log[0] + log[1] - log[2] - log[3]); !(change <= limit && limit < 1) {
 			return false
 		}
 	}
 	return true
 }
 
-// couplings returns how much pairs of coordinates have to do with each other, [d][d]: the mean
-// size of
+// couplings returns how strongly each pair of coordinates is coupled, [d][d]: the mean
+// absolute value, of at most 10 each, of
 //
 //	ln π(x) − ln π(x, x_i → y_i) − ln π(x, x_j → y_j) + ln π(x, both)
 //
-// over pairs x, y of the population, which is 0 where ln π is a sum of a function without
+// over pairs x, y of members. It is 0 where ln π is a sum of a function without
 // x_i and one without x_j.
 func (found *Found) couplings(d int, density Density) []float64 {
-	const pairs, rounding, most = 12, 1e-3, 10
+	const pairs, rounding, maxCoupling = 12, 1e-3, 10
 	n := len(found.X) / d
 	rows := 1 + d + d*(d-1)/2
 	states, log := make([]float32, rows*d), make([]float64, rows)
@@ -143,9 +142,9 @@ func (found *Found) couplings(d int, density Density) []float64 {
 		density(log, states)
 		for i := range d {
 			for j := range i {
-				bond := math.Abs(log[0] - log[1+i] - log[1+j] + log[1+d+row(i-1)+j])
-				if bond > rounding { // not where it is no number
-					w[i*d+j] += min(bond, most) / pairs
+				coupling := math.Abs(log[0] - log[1+i] - log[1+j] + log[1+d+row(i-1)+j])
+				if coupling > rounding { // false if it is NaN
+					w[i*d+j] += min(coupling, maxCoupling) / pairs
 					w[j*d+i] = w[i*d+j]
 				}
 			}
