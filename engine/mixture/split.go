@@ -11,44 +11,43 @@ import (
 	"github.com/revgen/revgen/internal/notes"
 )
 
-// Points alone do not tell how many Gaussians they are worth: a hundred of two modes at
-// five deviations from each other are hardly likelier under two than under one. But ln π
-// is known at each of them, and in the domain of a Gaussian it is quadratic.
+// Points alone do not tell from how many Gaussians they come: a hundred points of two modes
+// that are five deviations apart are hardly likelier under two than under one. But ln π is
+// known at each point, and where one Gaussian dominates it is quadratic.
 
-// grow splits components, those first whose domains contribute most to the variance of
-// ln π that quadratic functions leave, until each contributes less than level or there
-// are as many as most. The uniforms of c from first on seed the halves.
-func (f *fit) grow(logPi []float64, most int, level float64, c *rng.Counter, first uint64) {
+// grow splits components, those with the largest residuals first, until no residual exceeds
+// maxResidual or there are maxComponents. The uniforms of c from first on seed the halves.
+func (f *fit) grow(logPi []float64, maxComponents int, maxResidual float64, c *rng.Counter, first uint64) {
 	const iterations = 6
-	var at fitState
-	page := notes.PageOf(f.ctx, "grow", f.x, logPi, f.components, most, level, *c, first)
-	if page.Recall(&at) {
-		f.components = at.All
+	var state fitState
+	page := notes.PageOf(f.ctx, "grow", f.x, logPi, f.components, maxComponents, maxResidual, *c, first)
+	if page.Recall(&state) {
+		f.components = state.All
 		f.resize()
 	} else {
-		at = fitState{}
+		state = fitState{}
 	}
 	f.expect()
-	for ; len(f.components) < most && f.ctx.Err() == nil; at.Iterations++ {
-		at.All = f.components
-		page.Keep(&at)
+	for ; len(f.components) < maxComponents && f.ctx.Err() == nil; state.Iterations++ {
+		state.All = f.components
+		page.Keep(&state)
 		domains := f.domains(logPi)
 		order := lists.Range(0, len(domains))
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(domains[b].residual, domains[a].residual) })
 		worst := domains[order[0]].residual
-		var more []Component
+		var added []Component
 		for _, j := range order {
-			if left := domains[j].residual; left <= level || left < worst/4 || len(f.components)+len(more) == most {
+			if residual := domains[j].residual; residual <= maxResidual || residual < worst/4 || len(f.components)+len(added) == maxComponents {
 				break
 			}
-			parts := domains[j].halves(f.dim, f.components[j], c, first+uint64(at.Iterations)<<32+uint64(j)<<8)
+			parts := domains[j].halves(f.dim, f.components[j], c, first+uint64(state.Iterations)<<32+uint64(j)<<8)
 			f.components[j] = parts[0]
-			more = append(more, parts[1])
+			added = append(added, parts[1])
 		}
-		if len(more) == 0 {
+		if len(added) == 0 {
 			break
 		}
-		f.components = append(f.components, more...)
+		f.components = append(f.components, added...)
 		f.resize()
 		f.expect()
 		for range iterations {
@@ -56,71 +55,71 @@ func (f *fit) grow(logPi []float64, most int, level float64, c *rng.Counter, fir
 			f.expect()
 		}
 	}
-	at.All = f.components
-	page.Done(&at)
+	state.All = f.components
+	page.Done(&state)
 }
 
-// resize makes room for as many components as there are.
+// resize allocates packed and shares for the present number of components.
 func (f *fit) resize() {
 	f.packed, f.shares = New(f.dim, 1, len(f.components), false).NewPacked(), make([]float64, f.n*len(f.components))
 }
 
-// A domain is the points that are most likely a component's.
+// A domain holds the points in which one component has the largest share.
 type domain struct {
-	x        []float32
+	x        []float32 // [n][d]
 	logPi    []float64
-	residual float64 // of the variance of ln π, with the component's weight
+	residual float64 // variance of ln π that no quadratic function explains, times the component's weight
 }
 
+// domains returns the components' domains.
 func (f *fit) domains(logPi []float64) []domain {
 	owner := make([]int, f.n)
 	f.nearest(owner)
-	all := make([]domain, len(f.components))
+	domains := make([]domain, len(f.components))
 	for r, j := range owner {
-		all[j].x = append(all[j].x, f.x[r*f.dim:(r+1)*f.dim]...)
-		all[j].logPi = append(all[j].logPi, logPi[r])
+		domains[j].x = append(domains[j].x, f.x[r*f.dim:(r+1)*f.dim]...)
+		domains[j].logPi = append(domains[j].logPi, logPi[r])
 	}
-	for j := range all {
-		d := &all[j]
-		left, _ := (&Found{X: d.x, LogPi: d.logPi}).unexplained(f.dim)
-		// Where there are too few points to tell, the heavier first, and last.
-		const untold = 1e-12
-		d.residual = f.components[j].Weight * max(left, untold)
-		if math.IsNaN(left) {
-			d.residual = f.components[j].Weight * untold
+	for j := range domains {
+		d := &domains[j]
+		residual, _ := (&Found{X: d.x, LogPi: d.logPi}).unexplained(f.dim)
+		const minResidual = 1e-12 // if there are too few points to tell, so that heavy components go first
+		d.residual = f.components[j].Weight * max(residual, minResidual)
+		if math.IsNaN(residual) {
+			d.residual = f.components[j].Weight * minResidual
 		}
 	}
-	return all
+	return domains
 }
 
-// halves returns two components in place of one.
-func (d *domain) halves(dim int, whole Component, c *rng.Counter, first uint64) [2]Component {
+// halves returns two components to replace the domain's own, fitted to its points if they are enough.
+func (d *domain) halves(dim int, own Component, c *rng.Counter, first uint64) [2]Component {
 	const iterations = 12
 	var parts [2]Component
 	if len(d.logPi) < 2*(dim+2) {
-		return whole.halves()
+		return own.halves()
 	}
-	two := newFit(context.Background(), d.x, dim, 2)
-	two.seed(c, first)
+	f := newFit(context.Background(), d.x, dim, 2)
+	f.seed(c, first)
 	for range iterations {
-		two.maximise()
-		two.expect()
+		f.maximise()
+		f.expect()
 	}
-	two.maximise()
-	copy(parts[:], two.mixture())
+	f.maximise()
+	copy(parts[:], f.mixture())
 	for i := range parts {
-		parts[i].Weight *= whole.Weight
+		parts[i].Weight *= own.Weight
 	}
 	return parts
 }
 
-// halves returns two components beside each other in place of one.
+// halves returns two components of half the weight, one deviation along L's first column apart.
 func (c Component) halves() (parts [2]Component) {
-	for i, side := range []float64{-0.5, 0.5} {
+	for i, shift := range []float64{-0.5, 0.5} {
 		parts[i] = c.clone()
 		parts[i].Weight /= 2
 		for b := range c.Mean {
-			parts[i].Mean[b] += side * c.Factor[row(b)]
+			parts[i].Mean[b] += shift * c.Factor[row(b)]
 		}
 	}
 	return parts
