@@ -15,39 +15,39 @@ import (
 
 // Fit returns a mixture of a number of Gaussians for the points x, [n][d], by the
 // EM algorithm from k-means++ seeds, the best of several attempts, and its mean
-// log-likelihood per point. Covariances lean towards their diagonals by as much as
-// d points would make them. The uniforms of c seed it. Once ctx has ended it returns
-// soon, with what is of no use.
+// log-likelihood per point. Covariances lean towards their diagonals as if d further points
+// of each component had no correlations. The uniforms of c seed the fit. After ctx has
+// ended, Fit returns soon with a useless result.
 func Fit(ctx context.Context, x []float32, dim, components, iterations, attempts int, c *rng.Counter) ([]Component, float64) {
 	f := newFit(ctx, x, dim, components)
 	var best []Component
-	highest := math.Inf(-1)
+	bestLikelihood := math.Inf(-1)
 	for a := range attempts {
 		if best != nil && ctx.Err() != nil {
 			break
 		}
-		if likelihood := f.run(iterations, c, uint64(a)<<32); best == nil || likelihood > highest {
-			best, highest = f.mixture(), likelihood
+		if likelihood := f.run(iterations, c, uint64(a)<<32); best == nil || likelihood > bestLikelihood {
+			best, bestLikelihood = f.mixture(), likelihood
 		}
 	}
-	return best, highest
+	return best, bestLikelihood
 }
 
-// fit is an EM algorithm under way.
+// A fit is the EM algorithm at work on the points x.
 type fit struct {
 	ctx        context.Context
-	x          []float32
+	x          []float32 // [n][d]
 	n, dim     int
-	shares     []float64 // [n][components]
-	packed     *Packed
+	shares     []float64 // responsibilities, [n][components]
+	packed     *Packed   // components as expect evaluates them
 	components []Component
 
 	mean, variance, deviation []float64 // of all points, [d]
 
 	z            []float64 // the points, less their mean, in units of their deviation, [groups][d][octet]
-	column, ones []float64 // a component's shares, [groups][octet]; ones
-	u, w         []float64 // what asm.Gather makes of momentRows points
-	sums         []float64 // of products of these
+	column, ones []float64 // one component's shares, [groups][octet]; coefficients of 1
+	u, w         []float64 // of momentRows points, set by asm.Gather: shares times (1, z), and (1, z)
+	sums         []float64 // of products of u and w, a triangle
 }
 
 // momentRows is the number of points whose products are summed at once.
@@ -125,7 +125,7 @@ func (f *fit) seed(c *asm.Counter, first uint64) {
 	}
 }
 
-// maximise makes the components those of the points' shares.
+// maximise sets the components' weights and moments to those of the points, by their shares.
 func (f *fit) maximise() {
 	k, d, total := len(f.components), f.dim, 0.0
 	for j := range f.components {
@@ -141,7 +141,7 @@ func (f *fit) maximise() {
 			asm.AddProducts(f.sums, f.u[:rows], f.w[:rows], 1+d, 1+d)
 		}
 		n := f.sums[0]
-		least := max(n, asm.Negligible) // where there are none, all sums are 0
+		divisor := max(n, asm.Negligible) // if n is 0, all sums are
 		for i := range d {
 			products := Row(f.sums, 1+i)
 			c.Mean[i] = 0
@@ -149,13 +149,13 @@ func (f *fit) maximise() {
 				c.Mean[i] = f.mean[i] + f.deviation[i]*products[0]/n
 			}
 			for b := range i + 1 {
-				c.Factor[row(i)+b] = f.deviation[i] * f.deviation[b] * (products[1+b] - products[0]*Row(f.sums, 1+b)[0]/least)
+				c.Factor[row(i)+b] = f.deviation[i] * f.deviation[b] * (products[1+b] - products[0]*Row(f.sums, 1+b)[0]/divisor)
 			}
 		}
-		lean := float64(d)
+		lean := float64(d) // further points without correlations
 		for i := range d {
-			own := c.Factor[row(i)+i]
-			c.Factor[row(i)+i] = own + lean*max(own/max(n, 1), 1e-6*f.variance[i]) + 1e-9*f.variance[i]
+			sum := c.Factor[row(i)+i]
+			c.Factor[row(i)+i] = sum + lean*max(sum/max(n, 1), 1e-6*f.variance[i]) + 1e-9*f.variance[i]
 			for b := range i + 1 {
 				c.Factor[row(i)+b] /= n + lean
 			}
@@ -169,17 +169,17 @@ func (f *fit) maximise() {
 	}
 }
 
-// What Factorise leaves of the variances of Gaussians.
+// Lower limits of the variances of Gaussians, for Factorise.
 const (
 	leastPart     = 1e-12
 	leastVariance = 1e-300
 )
 
-// Factorise replaces the lower triangle of a covariance, row after row, by its Cholesky factor. What
-// other rows leave of a row's variance is raised to a part of that variance, and to least, if it is
-// less. It returns the first such row, −1 if there is none.
-func Factorise(a []float64, d int, part, least float64) (short int) {
-	short = -1
+// Factorise replaces the lower triangle of a covariance, row after row, by its Cholesky factor. The
+// variance of a row given the rows before it is raised to minPart of its variance and to minVariance.
+// Factorise returns the first row whose variance does not exceed these limits, or −1.
+func Factorise(a []float64, d int, minPart, minVariance float64) (first int) {
+	first = -1
 	for i := range d {
 		for j := range i + 1 {
 			sum := a[row(i)+j]
@@ -190,20 +190,20 @@ func Factorise(a []float64, d int, part, least float64) (short int) {
 				a[row(i)+j] = sum / a[row(j)+j]
 				continue
 			}
-			floor := max(part*a[row(i)+i], least)
-			if short < 0 && !(sum > floor) {
-				short = i
+			floor := max(minPart*a[row(i)+i], minVariance)
+			if first < 0 && !(sum > floor) {
+				first = i
 			}
 			a[row(i)+i] = math.Sqrt(max(sum, floor))
 		}
 	}
-	return short
+	return first
 }
 
-// set sets the Gaussians that p evaluates.
-func (p *Packed) set(all []Component) {
+// set makes p evaluate the components, Gaussians of one label.
+func (p *Packed) set(components []Component) {
 	m := p.model
-	for j, c := range all {
+	for j, c := range components {
 		p.weight[j] = c.Weight
 		copy(p.mean[j*m.dim:], c.Mean)
 		copy(p.factor[j*m.triangle:], c.Factor)
@@ -216,9 +216,9 @@ func (p *Packed) set(all []Component) {
 }
 
 // pack returns components as they are evaluated.
-func pack(all []Component, dim int) *Packed {
-	p := New(dim, 1, len(all), false).NewPacked()
-	p.set(all)
+func pack(components []Component, dim int) *Packed {
+	p := New(dim, 1, len(components), false).NewPacked()
+	p.set(components)
 	return p
 }
 
@@ -241,7 +241,7 @@ func (f *fit) expect() (likelihood float64) {
 
 func (f *fit) mixture() []Component { return lists.Map(f.components, Component.clone) }
 
-// nearest returns the component that is most likely that of each point.
+// nearest sets dst to the component with the largest share in each point.
 func (f *fit) nearest(dst []int) {
 	k := len(f.components)
 	for r := range dst {
@@ -249,26 +249,26 @@ func (f *fit) nearest(dst []int) {
 	}
 }
 
-// Many is the number of Gaussians from which on those that are added go where ln π is the
-// least quadratic.
+// Many is the largest number of Gaussians with which Place begins a fit. More are added where ln π
+// is the least quadratic.
 const Many = 32
 
-// Place returns a mixture for what has been found, that a generator begins as. Few
-// Gaussians, each of which has a mode of its own to find, are tried several times, and
-// those that have settled stay. Once ctx has ended it returns soon, with what is of no use.
+// Place returns the mixture that a generator begins as: the Gaussians that have settled, if
+// any, and otherwise a fit to the population. A fit of few, each of which has a mode of its
+// own to find, is tried several times. After ctx has ended, Place returns soon with a useless result.
 func (found *Found) Place(ctx context.Context, dim, components int, c *rng.Counter) []Component {
-	const iterations, few, rounds = 100, 12, 8
+	const iterations, attempts, maxRetried, maxRounds = 100, 6, 12, 8
 	if len(found.Gaussians) > 0 {
 		return resized(found.Gaussians, components)
 	}
 	for round := 1; ; round++ {
 		f := newFit(ctx, found.X, dim, min(components, Many))
-		if components <= few {
-			f.components, _ = Fit(ctx, found.X, dim, components, iterations, 6, c)
+		if components <= maxRetried {
+			f.components, _ = Fit(ctx, found.X, dim, components, iterations, attempts, c)
 		} else {
 			f.run(iterations, c, 0)
 		}
-		if crowd := f.prune(found.LogPi); len(crowd) > 0 && round < rounds {
+		if crowd := f.prune(found.LogPi); len(crowd) > 0 && round < maxRounds {
 			found = found.filter(dim, func(r int) bool { return !slices.Contains(crowd, r) })
 			continue
 		}
@@ -277,12 +277,12 @@ func (found *Found) Place(ctx context.Context, dim, components int, c *rng.Count
 	}
 }
 
-// prune removes components whose points are far more than π has there, and returns these points. They
-// descend from one member, or one lies in a heavy tail, and its Gaussian would make far too many.
-// Components of too few points to span the space are judged as if they were as wide as the others,
-// and get their shape.
+// prune removes components at all of whose points ln π/q is far below its median, and returns these
+// points. They descend from one member, or lie in a heavy tail, and their Gaussian would make far too
+// many. Components of too few points to span the space are judged with the others' pooled factor, and
+// get its shape.
 func (f *fit) prune(logPi []float64) (crowd []int) {
-	const maxLack = 5 // of ln π/q below the typical one
+	const maxLack = 5 // of ln π/q below its median
 	f.expect()
 	k := len(f.components)
 	points := make([]float64, k)
@@ -290,34 +290,34 @@ func (f *fit) prune(logPi []float64) (crowd []int) {
 		points[i%k] += share
 	}
 	sparse := func(j int) bool { return points[j] < float64(f.dim+1) }
-	whole := f.pooledFactor(sparse)
-	if whole == nil {
+	pooled := f.pooledFactor(sparse)
+	if pooled == nil {
 		return nil
 	}
-	wide := f.mixture()
-	for j := range wide {
+	judged := f.mixture()
+	for j := range judged {
 		if sparse(j) {
-			wide[j].Factor = whole
+			judged[j].Factor = pooled
 		}
 	}
-	f.packed.set(wide)
+	f.packed.set(judged)
 	ratio, owner := make([]float64, f.n), make([]int, f.n)
 	f.nearest(owner)
 	f.packed.logDensities(ratio, f.x)
-	of := make([][]int, k)
+	owned := make([][]int, k)
 	for r, q := range ratio {
 		ratio[r] = logPi[r] - q
-		of[owner[r]] = append(of[owner[r]], r)
+		owned[owner[r]] = append(owned[owner[r]], r)
 	}
-	typical := slices.Sorted(slices.Values(ratio))[f.n/2]
+	median := slices.Sorted(slices.Values(ratio))[f.n/2]
 	var kept []Component
 	for j, c := range f.components {
-		if len(of[j]) > 0 && !slices.ContainsFunc(of[j], func(r int) bool { return ratio[r] > typical-maxLack }) {
-			crowd = append(crowd, of[j]...)
+		if len(owned[j]) > 0 && !slices.ContainsFunc(owned[j], func(r int) bool { return ratio[r] > median-maxLack }) {
+			crowd = append(crowd, owned[j]...)
 			continue
 		}
 		if sparse(j) && points[j] > 1.5 {
-			c.Factor = c.shaped(whole, points[j])
+			c.Factor = c.shaped(pooled, points[j])
 		}
 		kept = append(kept, c)
 	}
@@ -326,13 +326,13 @@ func (f *fit) prune(logPi []float64) (crowd []int) {
 	return crowd
 }
 
-// pooledFactor returns the factor of the mean covariance, by weights, of the components that are not
-// left out, or nil if all are.
-func (f *fit) pooledFactor(out func(j int) bool) []float64 {
+// pooledFactor returns the factor of the components' mean covariance, by their weights. It leaves the
+// excluded ones out, and is nil if all are excluded.
+func (f *fit) pooledFactor(excluded func(j int) bool) []float64 {
 	var weight float64
 	factor := make([]float64, row(f.dim))
 	for j, c := range f.components {
-		if out(j) {
+		if excluded(j) {
 			continue
 		}
 		weight += c.Weight
@@ -352,7 +352,7 @@ func (f *fit) pooledFactor(out func(j int) bool) []float64 {
 	return factor
 }
 
-// filter returns what is found with only the points that keep selects.
+// filter returns a copy of found with only the points that keep selects.
 func (found *Found) filter(dim int, keep func(r int) bool) *Found {
 	other := *found
 	other.X, other.LogPi = nil, nil
@@ -364,20 +364,20 @@ func (found *Found) filter(dim int, keep func(r int) bool) *Found {
 	return &other
 }
 
-// shaped returns the shape of a factor in the size of a component of so few points.
-func (c *Component) shaped(factor []float64, points float64) (all []float64) {
-	d, size := len(c.Mean), 0.0
+// shaped returns the factor, scaled to the component's mean variance, which so few points underestimate.
+func (c *Component) shaped(factor []float64, points float64) (scaled []float64) {
+	d, ratio := len(c.Mean), 0.0
 	for i := range d {
 		own, other := c.Factor[row(i):row(i+1)], factor[row(i):row(i+1)]
-		size += dot(0, own, own) / dot(0, other, other) / float64(d) * points / (points - 1)
+		ratio += dot(0, own, own) / dot(0, other, other) / float64(d) * points / (points - 1)
 	}
 	for _, v := range factor {
-		all = append(all, v*math.Sqrt(size))
+		scaled = append(scaled, v*math.Sqrt(ratio))
 	}
-	return all
+	return scaled
 }
 
-// In returns what has been found in other units, of (x − center)/scale.
+// In returns what has been found in other units, (x − center)/scale.
 func (found *Found) In(center, scale []float32) *Found {
 	d, other := len(center), *found
 	other.X, other.Gaussians = make([]float32, len(found.X)), nil
@@ -397,9 +397,9 @@ func (found *Found) In(center, scale []float32) *Found {
 	return &other
 }
 
-// PlaceEach returns mixtures for the coordinates of points, x [n][d], each by itself. The
-// first component is the Gaussian of all points of a coordinate, so that there are samples
-// far out and between modes, where those of a fit to few points end too soon.
+// PlaceEach returns a mixture for each coordinate of the points x, [n][d]. Its first
+// component, of a small weight, is the Gaussian of all points, so that there are samples
+// far out and between modes, where a fit to few points has none.
 func PlaceEach(ctx context.Context, x []float32, dim, components int, c *rng.Counter) (all [][]Component) {
 	for i := range dim {
 		if ctx.Err() != nil {
@@ -410,12 +410,12 @@ func PlaceEach(ctx context.Context, x []float32, dim, components int, c *rng.Cou
 		whole.run(1, c, 0)
 		own := whole.mixture()
 		if components > 1 {
-			const wide = 0.02
+			const wholeWeight = 0.02
 			f := newFit(ctx, column, 1, components-1)
 			f.run(iterationsEach, c, uint64(i)<<32)
-			own[0].Weight = wide
+			own[0].Weight = wholeWeight
 			for _, part := range f.mixture() {
-				part.Weight *= 1 - wide
+				part.Weight *= 1 - wholeWeight
 				own = append(own, part)
 			}
 		}
@@ -424,44 +424,44 @@ func PlaceEach(ctx context.Context, x []float32, dim, components int, c *rng.Cou
 	return all
 }
 
-// iterationsEach are those of a fit to one coordinate.
+// iterationsEach is the number of EM steps of a fit to one coordinate.
 const iterationsEach = 30
 
-// run fits from the seeds that the uniforms of c from first on give, and returns the mean
-// log-likelihood per point.
+// run seeds the fit with the uniforms of c from first on, takes steps of EM until they gain little,
+// and returns the mean log-likelihood per point.
 func (f *fit) run(iterations int, c *rng.Counter, first uint64) float64 {
-	at := fitState{Likelihood: math.Inf(-1)}
+	state := fitState{Likelihood: math.Inf(-1)}
 	page := notes.PageOf(f.ctx, "fit", f.x, f.dim, len(f.components), iterations, *c, first)
-	if page.Recall(&at) && len(at.All) == len(f.components) {
-		f.components = at.All
+	if page.Recall(&state) && len(state.All) == len(f.components) {
+		f.components = state.All
 	} else {
-		at = fitState{Likelihood: math.Inf(-1)}
+		state = fitState{Likelihood: math.Inf(-1)}
 		f.seed(c, first)
 		f.maximise()
 	}
-	for ; at.Iterations < iterations && f.ctx.Err() == nil; at.Iterations++ {
-		at.All = f.components
-		page.Keep(&at)
-		next := f.expect()
+	for ; state.Iterations < iterations && f.ctx.Err() == nil; state.Iterations++ {
+		state.All = f.components
+		page.Keep(&state)
+		likelihood := f.expect()
 		f.maximise()
-		if next-at.Likelihood < 1e-5 {
-			at.Iterations = iterations
+		if likelihood-state.Likelihood < 1e-5 {
+			state.Iterations = iterations
 		}
-		at.Likelihood = next
+		state.Likelihood = likelihood
 	}
-	at.All = f.components
-	page.Done(&at)
+	state.All = f.components
+	page.Done(&state)
 	return f.expect()
 }
 
 // A fitState is what an interrupted fit goes on from.
 type fitState struct {
-	All        []Component
+	All        []Component // present components
 	Likelihood float64
-	Iterations int // or rounds
+	Iterations int // of run, or rounds of grow
 }
 
-// Width returns the geometric mean of the components' standard deviations.
+// Width returns the geometric mean of |Σ|^(1/2d) over the components, by their weights.
 func Width(all []Component) float64 {
 	var sum float64
 	for _, c := range all {
@@ -473,8 +473,8 @@ func Width(all []Component) float64 {
 	return math.Exp(sum)
 }
 
-// Freedom returns the geometric mean of what of a coordinate's standard deviation the others
-// leave it, 1/√(Σ_ii (Σ⁻¹)_ii): 1 where coordinates are independent.
+// Freedom returns the geometric mean over the coordinates of 1/√(Σ_ii (Σ⁻¹)_ii), the part of a
+// coordinate's standard deviation that remains given the others. It is 1 if they are independent.
 func (c *Component) Freedom() float64 {
 	d, sum := len(c.Mean), 0.0
 	inverse := make([]float64, len(c.Factor))
@@ -492,59 +492,55 @@ func (c *Component) Freedom() float64 {
 	return math.Exp(sum / float64(d))
 }
 
-// A Look is what a population shows of a target, as far as a recipe asks.
+// A Look is what a population shows of a target, as far as recipes ask.
 type Look struct {
 	Gaussian bool    // ln π is quadratic
-	Curved   bool    // a quadratic explains less than half of the variance of ln π
-	Several  bool    // several Gaussians describe it better than one
-	Apart    bool    // and hardly overlap
-	Excess   float64 // the coordinates' mean excess kurtosis: below 0 where their tails are light
-	Width    float64 // typical standard deviation of what makes up the target
-	Freedom  float64 // of Gaussians that settled, by which coordinates are free of each other
-	// Components is how many Gaussians would leave little of ln π unexplained, Many at
-	// least and most at most.
+	Curved   bool    // a quadratic function explains less than half of the variance of ln π
+	Several  bool    // several Gaussians describe the target better than one
+	Apart    bool    // several Gaussians describe it, which hardly overlap
+	Excess   float64 // mean excess kurtosis of the coordinates, below 0 if their tails are light
+	Width    float64 // typical standard deviation of the Gaussians that describe it
+	Freedom  float64 // mean Component.Freedom of the Gaussians that settled, 0 if none did
+	// Components is how many Gaussians settled, but for light ones, or else how many leave
+	// little of ln π unexplained, from Many to 2 Many.
 	Components int
 }
 
-// Look returns what the population shows. The uniforms of c seed a fit. Once ctx has
-// ended it returns soon, with what is of no use.
+// Look returns what the population shows. The uniforms of c seed fits. After ctx has
+// ended, Look returns soon with a useless result.
 func (found *Found) Look(ctx context.Context, dim int, c *rng.Counter) Look {
-	// The variance of ln π about a quadratic function below which it is one, up to
-	// the rounding of float32.
-	const rounding = 1e-6
-	// The variance of ln π that a component may leave, and how many components there may be.
-	const little, most = 0.002, 2 * Many
+	const rounding = 1e-6 // variance of ln π about a quadratic function that float32 may cause
+	const maxResidual, maxComponents, iterations = 0.002, 2 * Many, 30
 	if len(found.Gaussians) > 0 || dim > InShape {
 		return found.settledLook(dim)
 	}
-	left, of := found.unexplained(dim)
-	if left < rounding {
+	residual, variance := found.unexplained(dim)
+	if residual < rounding {
 		all, _ := Fit(ctx, found.X, dim, 1, 1, 1, c)
 		return Look{Gaussian: true, Width: Width(all)}
 	}
-	const iterations, low = 30, 16
-	const groups, better, sure = 8, 0.1, 0.9
-	few := 8
-	if dim > low { // where a fit takes long, and has few points for each
-		few = 1
+	const lowDim, groups, minAdvantage, minShare = 16, 8, 0.1, 0.9
+	components := groups
+	if dim > lowDim { // a fit takes long, and has few points for each component
+		components = 1
 	}
-	all, _ := Fit(ctx, found.X, dim, few, iterations, 1, c)
+	all, _ := Fit(ctx, found.X, dim, components, iterations, 1, c)
 	one, _ := found.heldOut(ctx, dim, 1, 1, c)
 	several, share := found.heldOut(ctx, dim, groups, iterations, c)
-	look := Look{Curved: left > of/2, Several: several-one > better, Width: Width(all), Components: Many}
-	look.Apart = look.Several && share > sure
+	look := Look{Curved: residual > variance/2, Several: several-one > minAdvantage, Width: Width(all), Components: Many}
+	look.Apart = look.Several && share > minShare
 	look.Excess = found.excessKurtosis(dim)
 	if points := len(found.LogPi); points >= Many*2*numCoefficients(dim) {
 		f := newFit(ctx, found.X, dim, Many)
 		f.run(iterations, c, 1<<32)
-		f.grow(found.LogPi, most, little, c, 1<<40)
+		f.grow(found.LogPi, maxComponents, maxResidual, c, 1<<40)
 		look.Components = len(f.components)
 	}
 	return look
 }
 
-// heldOut returns the mean log-likelihood of one half of the population under a mixture
-// fitted to the other, and the mean share of each point's likeliest component in it.
+// heldOut fits a mixture to one half of the population and returns the mean log-likelihood
+// of the other half's points, and the mean of their largest shares.
 func (found *Found) heldOut(ctx context.Context, dim, components, iterations int, c *rng.Counter) (likelihood, share float64) {
 	half := len(found.X) / dim / 2 * dim
 	all, _ := Fit(ctx, found.X[:half], dim, components, iterations, 1, c)
@@ -557,14 +553,13 @@ func (found *Found) heldOut(ctx context.Context, dim, components, iterations int
 	return likelihood, share
 }
 
-// Factorises reports whether mixtures of each coordinate by itself, fitted to the
-// population, come nearer to the target by KL(q‖π), up to ln Z, than a joint mixture, than
-// one Gaussian, and than a Gaussian for each coordinate: of modes that a population has
-// lost, as it must where they are too many, its points know nothing, but ln π does. The
-// uniforms of c seed fits and samples. Once ctx has ended it returns soon, with what is of
-// no use.
+// Factorises reports whether a product of mixtures, one for each coordinate, has a lower
+// KL(q‖π) than a joint mixture, one Gaussian and a product of Gaussians, all fitted to the
+// population. Points do not show the modes that the population has lost, as it must if they
+// are too many; ln π at the samples of q does. The uniforms of c seed fits and samples.
+// After ctx has ended, Factorises returns soon with a useless result.
 func (found *Found) Factorises(ctx context.Context, dim int, density Density, c *rng.Counter) bool {
-	const groups, iterations, clear = 8, 30, 1
+	const groups, iterations, margin = 8, 30, 1
 	product := func(components int) float64 {
 		return NewProduct(dim, components, false).divergence(PlaceEach(ctx, found.X, dim, components, c), density, c)
 	}
@@ -572,11 +567,11 @@ func (found *Found) Factorises(ctx context.Context, dim int, density Density, c 
 		all, _ := Fit(ctx, found.X, dim, components, iterations, 1, c)
 		return New(dim, 1, components, false).divergence([][]Component{all}, density, c)
 	}
-	most := product(groups) + clear
-	return most < product(1) && most < joint(1) && most < joint(groups) && ctx.Err() == nil
+	bound := product(groups) + margin
+	return bound < product(1) && bound < joint(1) && bound < joint(groups) && ctx.Err() == nil
 }
 
-// divergence estimates KL(q‖π) − ln Z of a mixture by samples of it.
+// divergence estimates KL(q‖π) − ln Z of a mixture by its samples.
 func (m *Model) divergence(all [][]Component, density Density, c *rng.Counter) (mean float64) {
 	const n = 1024
 	if len(all) < m.labels {
@@ -604,7 +599,7 @@ func (m *Model) divergence(all [][]Component, density Density, c *rng.Counter) (
 	return mean
 }
 
-// excessKurtosis returns by how much the coordinates' mean kurtosis is above that of a Gaussian.
+// excessKurtosis returns the coordinates' mean kurtosis, less a Gaussian's.
 func (found *Found) excessKurtosis(dim int) (excess float64) {
 	mean, variance := Moments(found.X, dim)
 	fourth := make([]float64, dim)
@@ -621,18 +616,18 @@ func (found *Found) excessKurtosis(dim int) (excess float64) {
 // numCoefficients returns the number of coefficients of a quadratic function.
 func numCoefficients(dim int) int { return (dim + 1) * (dim + 2) / 2 }
 
-// unexplained returns the variance of what no quadratic function of x explains of
-// ln π over a population, and that of ln π. The first is 0 if π is Gaussian. It takes
-// at least twice as many points as coefficients, and returns NaN for fewer.
-func (found *Found) unexplained(dim int) (left, of float64) {
+// unexplained returns the variance of ln π over the population that no quadratic function
+// of x explains, 0 if π is Gaussian, and the whole variance. Both are NaN unless at least
+// twice as many points as coefficients have a finite ln π.
+func (found *Found) unexplained(dim int) (residual, variance float64) {
 	features := numCoefficients(dim)
 	finite := found.filter(dim, func(r int) bool { return !math.IsInf(found.LogPi[r], 0) })
-	all, logPi := finite.X, finite.LogPi
+	x, logPi := finite.X, finite.LogPi
 	n := float64(len(logPi))
 	if len(logPi) < 2*features {
 		return math.NaN(), math.NaN()
 	}
-	mean, deviation := Moments(all, dim)
+	mean, deviation := Moments(x, dim)
 	for i, v := range deviation {
 		deviation[i] = math.Sqrt(max(v, 1e-300))
 	}
@@ -641,13 +636,13 @@ func (found *Found) unexplained(dim int) (left, of float64) {
 		center += v / n
 	}
 	// The normal equations, whose last row is that of ln π: the square of the last
-	// diagonal entry of their Cholesky factor is the sum of squares that is left.
+	// diagonal entry of their Cholesky factor is the sum of squares that remains.
 	f := make([]float64, features+1)
 	equations := make([]float64, row(features+1))
 	for r, v := range logPi {
 		at := dim + 1
 		f[0] = 1
-		for i, v := range all[r*dim:][:dim] {
+		for i, v := range x[r*dim:][:dim] {
 			f[1+i] = (float64(v) - mean[i]) / deviation[i]
 			for j := range i + 1 {
 				f[at] = f[1+i] * f[1+j]
@@ -661,8 +656,8 @@ func (found *Found) unexplained(dim int) (left, of float64) {
 			}
 		}
 	}
-	of = equations[row(features)+features] / n
+	variance = equations[row(features)+features] / n
 	Factorise(equations, features+1, leastPart, leastVariance)
-	left = equations[row(features)+features]
-	return left * left / n, of
+	residual = equations[row(features)+features]
+	return residual * residual / n, variance
 }
