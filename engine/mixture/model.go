@@ -13,11 +13,11 @@ import (
 
 // A Model says what the parameters of a mixture mean. It is immutable.
 type Model struct {
-	dim, labels, each int // coordinates; labels; components of each label
-	components        int
-	triangle          int  // numbers of a lower triangle
+	dim, labels, each int  // coordinates; labels; components of each label
+	components        int  // labels · each
+	triangle          int  // numbers in a lower triangle, d(d+1)/2
 	bent              bool // components have a Shape for each coordinate
-	product           bool // labels are coordinates, of all of which a state consists
+	product           bool // a label is a coordinate, a state has all of them, and dim is 1
 }
 
 // New returns the model of a number of components of each label, Gaussian or, if
@@ -26,17 +26,17 @@ func New(dim, labels, each int, bent bool) *Model {
 	return &Model{dim: dim, labels: labels, each: each, components: labels * each, triangle: dim * (dim + 1) / 2, bent: bent}
 }
 
-// NewProduct returns the model of d independent coordinates, each of which is a mixture
-// of a number of components on the line: coordinate k is what a model of one coordinate
-// and d labels has for label k, and the weights of each label sum to 1.
+// NewProduct returns the model of d independent coordinates. Each is a mixture on the line:
+// coordinate k is label k of a model of one coordinate and d labels, and the weights of
+// each label sum to 1.
 func NewProduct(dim, each int, bent bool) *Model {
 	m := New(1, dim, each, bent)
 	m.product = true
 	return m
 }
 
-// Factors returns the number of independent parts of a state, which is 1 but for
-// products.
+// Factors returns the number of independent parts of a state: d of a product, and 1 of
+// other models.
 func (m *Model) Factors() int {
 	if m.product {
 		return m.labels
@@ -44,15 +44,15 @@ func (m *Model) Factors() int {
 	return 1
 }
 
-// Dim returns d, of a product that of a factor.
+// Dim returns the number of coordinates of a state, or of one factor of a product, which is 1.
 func (m *Model) Dim() int { return m.dim }
 
 // Each returns the number of components of each label.
 func (m *Model) Each() int { return m.each }
 
-// The parameters are the placement of each component, c and the lower triangle of
-// S; the logits; of each component a and the lower triangle of T, with τ on its
-// diagonal; and of each that is bent ε and ln δ of each coordinate.
+// The parameters are, in this order, each component's placement, c and the lower triangle
+// of S; the logits; each component's a and lower triangle of T, with τ on its diagonal; and,
+// if components are bent, each one's ε and ln δ, [d] both.
 
 // NumParams returns the number of parameters.
 func (m *Model) NumParams() int {
@@ -63,7 +63,7 @@ func (m *Model) NumParams() int {
 	return n
 }
 
-// A float is a parameter as it is trained, or as it is checked.
+// A float is a parameter in training, float32, or in a check, float64.
 type float interface{ float32 | float64 }
 
 func placementOf[T float](m *Model, params []T, j int) (center, spread []T) {
@@ -85,8 +85,8 @@ func shapesOf[T float](m *Model, params []T, j int) (epsilon, tau []T) {
 	return own[:m.dim], own[m.dim:]
 }
 
-// Placement returns how many parameters, the first, are those of the placement, of
-// which nothing is learned.
+// Placement returns the number of parameters of the placements. They come first, and are
+// not learned.
 func (m *Model) Placement() int { return m.components * (m.dim + m.triangle) }
 
 // TensorName names the tensor that parameter i is in.
@@ -119,14 +119,14 @@ func (c Component) clone() Component {
 	return Component{c.Weight, slices.Clone(c.Mean), slices.Clone(c.Factor)}
 }
 
-// Place sets params to a mixture of the given components, those of one label
-// beside each other: component i of label k is all[k][i]. Weights of all labels
-// sum to 1, of a product those of each.
-func (m *Model) Place(params []float32, all [][]Component) {
+// Place sets params to a mixture of the given components, component i of label k being
+// components[k][i]. The weights of all labels sum to 1, or those of each label of a
+// product.
+func (m *Model) Place(params []float32, components [][]Component) {
 	clear(params)
 	logits := logitsOf(m, params)
 	for j := range m.components {
-		c := all[j%m.labels][j/m.labels]
+		c := components[j%m.labels][j/m.labels]
 		center, spread := placementOf(m, params, j)
 		copy(center, number.Narrow(c.Mean))
 		copy(spread, number.Narrow(c.Factor))
@@ -134,27 +134,27 @@ func (m *Model) Place(params []float32, all [][]Component) {
 	}
 }
 
-// Packed are a mixture's parameters as they are evaluated.
+// Packed holds a mixture's parameters in the form in which it is evaluated.
 type Packed struct {
 	model                 *Model
 	weight, logNorm       []float64   // w; ln w − Σ ln L_ii − (d/2) ln 2π
-	below, normal         []float64   // Σ of the weights before, of a product of the same label; Φ⁻¹ of it
+	below, normal         []float64   // sum of the weights before w in its factor, and Φ⁻¹ of it: bounds of Choose and ChooseNormal
 	mean, factor, inverse []float64   // μ, L, L⁻¹ of each component
 	triangular            []float64   // T
-	affine                []float64   // rows (1), (μ_i, L_i0 … L_ii) of each component, a triangle
+	affine                []float64   // of each component a triangle with rows (1), (μ_i, L_i0 … L_ii)
 	shapes                []Shape     // of each component and coordinate, nil for Gaussians
-	bends                 []asm.Bends // of each component, of [d][octet] coordinates
-	wide                  []float64   // the parameters, and room for Finish
+	bends                 []asm.Bends // the shapes of each component, for [d][octet] coordinates
+	params                []float64   // the parameters, and then scratch of Finish
 }
 
-// NewPacked makes room for the parameters of a model.
+// NewPacked allocates for the parameters of a model.
 func (m *Model) NewPacked() *Packed {
 	k := m.components
 	p := &Packed{
 		model: m, weight: make([]float64, k), logNorm: make([]float64, k), below: make([]float64, k), normal: make([]float64, k),
 		mean: make([]float64, k*m.dim), factor: make([]float64, k*m.triangle),
 		inverse: make([]float64, k*m.triangle), triangular: make([]float64, k*m.triangle),
-		affine: make([]float64, k*row(1+m.dim)), wide: make([]float64, m.NumParams()),
+		affine: make([]float64, k*row(1+m.dim)), params: make([]float64, m.NumParams()),
 	}
 	if m.bent {
 		p.shapes = make([]Shape, k*m.dim)
@@ -168,12 +168,12 @@ func (m *Model) NewPacked() *Packed {
 // row returns where row i of a lower triangle begins.
 func row(i int) int { return i * (i + 1) / 2 }
 
-// Set takes parameters. It allocates nothing.
+// Set makes p evaluate the mixture of these parameters. It allocates nothing.
 func (p *Packed) Set(params []float32) {
 	for i, v := range params {
-		p.wide[i] = float64(v)
+		p.params[i] = float64(v)
 	}
-	p.Set64(p.wide)
+	p.Set64(p.params)
 }
 
 // Set64 is Set of parameters in float64.
@@ -227,8 +227,7 @@ func (p *Packed) Set64(params []float64) {
 	}
 }
 
-// normalise sets weights, what is below them and their logarithms, in logNorm, of the
-// components that share out the probability of one factor.
+// normalise sets weight, below and normal of the components of one factor, and logNorm to ln w.
 func (p *Packed) normalise(logits []float64, factor int) {
 	highest, sum, below, step := math.Inf(-1), 0.0, 0.0, p.model.Factors()
 	for j := factor; j < len(logits); j += step {
@@ -249,7 +248,7 @@ func (p *Packed) normalise(logits []float64, factor int) {
 // Row returns row i of a lower triangle.
 func Row[T float](l []T, i int) []T { return l[row(i):row(i+1)] }
 
-// Invert sets inverse to that of a lower triangle, row by row.
+// Invert sets inverse to the inverse of a lower triangle L.
 func Invert(inverse, l []float64, d int) {
 	clear(inverse)
 	for i := range d {
@@ -267,14 +266,14 @@ func Invert(inverse, l []float64, d int) {
 // Weight returns w_j.
 func (p *Packed) Weight(j int) float64 { return p.weight[j] }
 
-// Choose returns the component of a factor that a uniform number selects.
-func (p *Packed) Choose(factor int, u float64) int { return p.last(p.below, factor, u) }
+// Choose returns a factor's component, drawn by its weight with a uniform number.
+func (p *Packed) Choose(factor int, u float64) int { return p.lastBelow(p.below, factor, u) }
 
-// ChooseNormal returns the component of a factor that a normal number selects.
-func (p *Packed) ChooseNormal(factor int, z float64) int { return p.last(p.normal, factor, z) }
+// ChooseNormal returns a factor's component, drawn by its weight with a normal number.
+func (p *Packed) ChooseNormal(factor int, z float64) int { return p.lastBelow(p.normal, factor, z) }
 
-// last returns the last component of a factor whose bound is not above x, or the first.
-func (p *Packed) last(bounds []float64, factor int, x float64) int {
+// lastBelow returns the last component of a factor whose bound is not above x, or the first.
+func (p *Packed) lastBelow(bounds []float64, factor int, x float64) int {
 	step := p.model.Factors()
 	j := len(bounds) - step + factor
 	for j >= step && bounds[j] > x {
@@ -283,9 +282,9 @@ func (p *Packed) last(bounds []float64, factor int, x float64) int {
 	return j
 }
 
-// Points sets the rows of x, [len(own)][d], to μ_j + L_j h(z), where j is a row's own component; of a
-// product rows are coordinates, one after the other. The noise of a state begins stride after that
-// of the state before.
+// Points sets the rows of x, [len(own)][d], to μ_j + L_j h(z), where j = own[row] is the row's
+// component. The rows of a product are single coordinates, state after state. The noise z of a state
+// begins stride after that of the state before.
 func (p *Packed) Points(x, z []float32, stride int, own []int32, w *Work) {
 	m, d, factors := p.model, p.model.dim, p.model.Factors()
 	noise := w.noise[octet:]
@@ -294,26 +293,26 @@ func (p *Packed) Points(x, z []float32, stride int, own []int32, w *Work) {
 		for hi = lo + 1; hi < min(lo+octet, len(order)) && own[order[hi]] == j; {
 			hi++
 		}
-		for r := range octet { // places that are left over repeat the last row
+		for r := range octet { // vacant places repeat the last row
 			row := int(order[min(lo+r, hi-1)])
 			for c, v := range z[row/factors*stride+row%factors*d:][:d] {
 				noise[c*octet+r] = float64(v)
 			}
 		}
 		if m.bent {
-			p.bends[j].Apply(noise, noise, &w.one)
+			p.bends[j].Apply(noise, noise, &w.noiseBent)
 		}
 		asm.Whiten(w.point, w.noise, w.origin, p.affine[int(j)*row(1+d):][:row(1+d)])
 		for r, row := range order[lo:hi] {
-			to := x[int(row)*d:][:d]
-			for c := range to {
-				to[c] = float32(w.point[(1+c)*octet+r])
+			point := x[int(row)*d:][:d]
+			for c := range point {
+				point[c] = float32(w.point[(1+c)*octet+r])
 			}
 		}
 	}
 }
 
-// sort returns the numbers of rows, those of one component after those of another.
+// sort returns the indices of rows, ordered by their components, own.
 func (w *Work) sort(own []int32) []int32 {
 	clear(w.begin)
 	for _, j := range own {
@@ -333,40 +332,40 @@ func (w *Work) sort(own []int32) []int32 {
 // octet is the number of rows that are evaluated together.
 const octet = asm.GaussianRows
 
-// A Work keeps what Score needs of a number of rows, of a product of each coordinate of
-// a row as if it were one.
+// A Work holds the intermediate results of a number of rows, which LogDensity leaves for Score.
+// In the Work of a product, each coordinate of a state is a row.
 type Work struct {
 	each   int        // components of each label
-	groups []group    // those of each label beside each other
-	first  []int      // of each label and of none, its first group
+	groups []group    // label after label
+	first  []int      // index of each label's first group, and then the number of groups
 	count  []int      // rows of each label
-	x      []float64  // of the rows, [groups][d][octet]
+	x      []float64  // coordinates, [groups][d][octet]
 	y      []float64  // L⁻¹(x − μ), [each][groups][d][octet]
 	share  []float64  // responsibilities, [each][groups][octet]
-	bent   []asm.Bent // of h⁻¹(y), [each], of [groups][d][octet]
+	bent   []asm.Bent // intermediate results of h⁻¹(y), [each], for [groups][d][octet] coordinates
 	log    []float64  // ln q, [groups][octet]
-	c      []float64  // coefficients, likewise
+	c      []float64  // coefficients, [groups][octet]
 	slope  []float64  // −∂ ln q/∂x, or ∂ ln q/∂x if bent, [groups][d][octet]
 
-	// Of Points:
-	order, begin         []int32   // rows by component; where those of each begin
-	noise, point, origin []float64 // of a group, [1+d][octet], the first of which are 1; zeros, [1+d]
-	one                  asm.Bent  // what a group's noise leaves
+	// For Points:
+	order, begin         []int32   // rows by component; where each component's begin in order
+	noise, point, origin []float64 // (1, z) and (1, x) of a group, [1+d][octet]; zeros, [1+d]
+	noiseBent            asm.Bent  // intermediate results of h(z), not used
 
-	// Of one component:
-	z                      []float64 // h⁻¹(y), [groups][d][octet]
-	down, byEpsilon, byTau []float64 // derivatives of the logarithm of its law, likewise
-	u, w                   []float64 // 1 and them, and 1 and y, of rows that count, [groups][1+d][octet]
-	sums                   []float64 // of products of these, a triangle
+	// For one component at a time:
+	z                     []float64 // h⁻¹(y), [groups][d][octet]
+	byY, byEpsilon, byTau []float64 // ∂/∂y, ∂/∂ε and ∂/∂τ of ln of its density, [groups][d][octet]
+	u, w                  []float64 // set by asm.Gather: share·c·(1, derivatives) and (1, y), [groups][1+d][octet]
+	sums                  []float64 // of products of u and w, a triangle
 }
 
-// A group is up to eight rows of one label. Places that are left over repeat the last row.
+// A group is up to eight rows of one label. Vacant places repeat the last row.
 type group struct {
-	n    int
-	rows [octet]int
+	n    int        // rows
+	rows [octet]int // their indices
 }
 
-// NewWork makes room for a number of rows.
+// NewWork allocates for a number of states.
 func (m *Model) NewWork(rows int) *Work {
 	n := (rows + octet - 1) / octet
 	if m.product {
@@ -390,8 +389,8 @@ func (m *Model) NewWork(rows int) *Work {
 		w.noise[r] = 1
 	}
 	if m.bent {
-		w.one = asm.NewBent(m.dim * octet)
-		w.z, w.down, w.byEpsilon, w.byTau = numbers(size), numbers(size), numbers(size), numbers(size)
+		w.noiseBent = asm.NewBent(m.dim * octet)
+		w.z, w.byY, w.byEpsilon, w.byTau = numbers(size), numbers(size), numbers(size), numbers(size)
 		for range m.each {
 			w.bent = append(w.bent, asm.NewBent(size))
 		}
@@ -399,7 +398,8 @@ func (m *Model) NewWork(rows int) *Work {
 	return w
 }
 
-// divide divides rows among groups, in their order. Where they have no labels, each label has them all.
+// divide divides rows among groups, in their order, by their labels k. If k is nil, each label has a row
+// of every state.
 func (w *Work) divide(rows int, k []uint8) {
 	for label := range w.count {
 		w.count[label] = rows
@@ -418,41 +418,41 @@ func (w *Work) divide(rows int, k []uint8) {
 	}
 	w.first[len(w.count)] = n
 	w.groups = w.groups[:n]
-	put := func(label, row int) {
+	assign := func(label, row int) {
 		at := w.count[label]
-		w.groups[w.first[label]+at/octet].set(at%octet, row)
+		w.groups[w.first[label]+at/octet].fill(at%octet, row)
 		w.count[label]++
 	}
 	if k != nil {
 		for r, label := range k[:rows] {
-			put(int(label), r)
+			assign(int(label), r)
 		}
 		return
 	}
 	factors := len(w.count)
 	for i := range factors {
 		for r := range rows {
-			put(i, r*factors+i)
+			assign(i, r*factors+i)
 		}
 	}
 }
 
-// set puts a row in a place, and in all places behind it.
-func (b *group) set(at, row int) {
+// fill assigns a row to a place and to all after it.
+func (b *group) fill(at, row int) {
 	b.n = at + 1
 	for i := at; i < octet; i++ {
 		b.rows[i] = row
 	}
 }
 
-// ofComponent returns the numbers of a label's component e in groups lo … hi−1: n of each group.
-func (w *Work) ofComponent(all []float64, e, n, lo, hi int) []float64 {
+// ofComponent returns the values of a label's component e in groups lo … hi−1, n values of each group.
+func (w *Work) ofComponent(values []float64, e, n, lo, hi int) []float64 {
 	first := e * len(w.groups)
-	return all[(first+lo)*n : (first+hi)*n]
+	return values[(first+lo)*n : (first+hi)*n]
 }
 
-// eachComponent calls f for each component j of those labels that rows have, number e of its label, and
-// their groups.
+// eachComponent calls f for each component j of labels that have rows. j is component e of its label,
+// whose groups are lo … hi−1.
 func (p *Packed) eachComponent(w *Work, f func(j, e, lo, hi int)) {
 	m := p.model
 	for label := range m.labels {
@@ -465,7 +465,7 @@ func (p *Packed) eachComponent(w *Work, f func(j, e, lo, hi int)) {
 }
 
 // LogDensity sets dst[r] = ln q(x_r, k_r) of the rows of x, [len(dst)][d]; k is
-// nil where there is one label, or a product. The rows stay in w.
+// nil if there is one label, or a product. w keeps what Score needs.
 func (p *Packed) LogDensity(dst []float64, x []float32, k []uint8, w *Work) {
 	m, factors := p.model, p.model.Factors()
 	size := m.dim * octet
@@ -501,7 +501,7 @@ func (p *Packed) LogDensity(dst []float64, x []float32, k []uint8, w *Work) {
 	}
 }
 
-// logDensities is LogDensity of any number of rows without labels, of which nothing stays.
+// logDensities is LogDensity of any number of rows without labels, with a Work of its own.
 func (p *Packed) logDensities(dst []float64, x []float32) {
 	const rows = 256
 	w, d := p.model.NewWork(min(rows, len(dst))), p.model.dim*p.model.Factors()
@@ -511,7 +511,7 @@ func (p *Packed) logDensities(dst []float64, x []float32) {
 	}
 }
 
-// bentOf returns a part of what numbers have left.
+// bentOf returns the intermediate results of numbers lo … hi−1.
 func bentOf(b *asm.Bent, lo, hi int) asm.Bent {
 	return asm.Bent{Slope: b.Slope[lo:hi], W: b.W[lo:hi], E: b.E[lo:hi]}
 }
@@ -564,7 +564,7 @@ func (p *Packed) logDensity64(x []float64, label int) float64 {
 	return floats.LogSumExp(terms)
 }
 
-// dot returns start + Σ_i a_i b_i, one after the other where there are few.
+// dot returns start + Σ_i a_i b_i, added in order if there are few.
 func dot(start float64, a, b []float64) float64 {
 	if len(a) > InShape {
 		return start + floats.Dot(a, b[:len(a)])
@@ -575,37 +575,36 @@ func dot(start float64, a, b []float64) float64 {
 	return start
 }
 
-// descend returns −∂/∂y of the logarithm of the law of component j, number e of its label, of groups
-// from lo to hi, which of Gaussians is y. If it is bent it is ∂/∂y, with the other derivatives in w, of
-// groups of which some row has a part in the component, and anything of the rest.
-func (p *Packed) descend(w *Work, j, e, lo, hi int) []float64 {
+// differentiate returns −∂/∂y ln N = y for groups lo … hi−1 of component j, number e of its label. If
+// it is bent, differentiate returns ∂/∂y of ln of its density and leaves the other derivatives in w;
+// those of groups in which all shares are negligible may be anything.
+func (p *Packed) differentiate(w *Work, j, e, lo, hi int) []float64 {
 	m := p.model
 	size := m.dim * octet
 	if !m.bent {
 		return w.ofComponent(w.y, e, size, lo, hi)
 	}
-	counts := func(g int) bool {
+	matters := func(g int) bool {
 		return slices.ContainsFunc(w.ofComponent(w.share, e, octet, g, g+1), func(share float64) bool { return !(share < asm.Negligible) })
 	}
 	for g := lo; g < hi; {
 		first := g
-		for g < hi && counts(g) {
+		for g < hi && matters(g) {
 			g++
 		}
 		if first < g {
 			at := (first - lo) * size
 			bent := bentOf(&w.bent[e], first*size, g*size)
-			p.bends[j].DifferentiateNormal(w.down[at:], w.byEpsilon[at:], w.byTau[at:], w.ofComponent(w.y, e, size, first, g), &bent)
+			p.bends[j].DifferentiateNormal(w.byY[at:], w.byEpsilon[at:], w.byTau[at:], w.ofComponent(w.y, e, size, first, g), &bent)
 		} else {
 			g++
 		}
 	}
-	return w.down[:(hi-lo)*size]
+	return w.byY[:(hi-lo)*size]
 }
 
-// Score adds to grad, of the length of the parameters, the sums from which Finish
-// makes Σ_r C_r ∇ ln q of the rows of the last LogDensity with w, and sets dx, unless it is nil,
-// to ∂ ln q/∂x of them.
+// Score adds to grad, [NumParams], the sums that Finish turns into Σ_r C_r ∇ ln q, over the rows of the
+// last LogDensity with w. It sets dx, unless it is nil, to their ∂ ln q/∂x.
 func (p *Packed) Score(grad, dx []float32, coefficients []float64, w *Work) {
 	m, d, factors, sign := p.model, p.model.dim, p.model.Factors(), 1.0
 	size := d * octet
@@ -613,10 +612,10 @@ func (p *Packed) Score(grad, dx []float32, coefficients []float64, w *Work) {
 		sign = -1
 	}
 	for i, b := range w.groups {
-		of := w.c[i*octet:][:octet]
-		clear(of)
+		c := w.c[i*octet:][:octet]
+		clear(c)
 		for r, row := range b.rows[:b.n] {
-			of[r] = coefficients[row/factors]
+			c[r] = coefficients[row/factors]
 		}
 	}
 	if dx != nil {
@@ -625,8 +624,8 @@ func (p *Packed) Score(grad, dx []float32, coefficients []float64, w *Work) {
 	logits := logitsOf(m, grad)
 	p.eachComponent(w, func(j, e, lo, hi int) {
 		y, share := w.ofComponent(w.y, e, size, lo, hi), w.ofComponent(w.share, e, octet, lo, hi)
-		// products returns sums of derivatives times the first columns of 1 and y, and the number of
-		// rows that count.
+		// products returns sums of share·c·(1, derivatives) times the first columns of (1, y), and
+		// the number of rows in them.
 		products := func(derivatives []float64, columns int) (sums []float64, rows int) {
 			rows = octet * asm.Gather(w.u, w.w, share, w.c[lo*octet:hi*octet], derivatives[:len(y)], y)
 			sums = w.sums[:columns*(columns+1)/2+(1+d-columns)*columns]
@@ -634,8 +633,8 @@ func (p *Packed) Score(grad, dx []float32, coefficients []float64, w *Work) {
 			asm.AddProducts(sums, w.u[:rows*(1+d)], w.w[:rows*(1+d)], 1+d, columns)
 			return sums, rows
 		}
-		down := p.descend(w, j, e, lo, hi)
-		sums, rows := products(down, 1+d)
+		byY := p.differentiate(w, j, e, lo, hi)
+		sums, rows := products(byY, 1+d)
 		if rows == 0 {
 			return
 		}
@@ -649,7 +648,7 @@ func (p *Packed) Score(grad, dx []float32, coefficients []float64, w *Work) {
 			}
 		}
 		if dx != nil {
-			asm.AddSlopes(w.slope[lo*size:hi*size], share, down, p.inverse[j*m.triangle:][:m.triangle])
+			asm.AddSlopes(w.slope[lo*size:hi*size], share, byY, p.inverse[j*m.triangle:][:m.triangle])
 		}
 		if m.bent {
 			add := func(to []float32, derivatives []float64) {
@@ -683,20 +682,20 @@ func (p *Packed) Score(grad, dx []float32, coefficients []float64, w *Work) {
 // It allocates nothing.
 func (p *Packed) Finish(grad []float32, total float64) {
 	m, d := p.model, p.model.dim
-	logits, wide := logitsOf(m, grad), p.wide[:m.triangle]
+	logits, solved := logitsOf(m, grad), p.params[:m.triangle]
 	for j := range m.components {
 		shift, factor := learnedOf(m, grad, j)
 		t := p.triangular[j*m.triangle:][:m.triangle]
-		// The last row of the sums of v yᵀ first, of which the lower triangle is enough:
-		// row i of T⁻ᵀ v needs the rows from i on.
+		// The last row of T⁻ᵀ v yᵀ comes first, because row i of it needs the rows after i.
+		// The lower triangle of the sums is enough.
 		solve(shift, t, d)
 		for i := d - 1; i >= 0; i-- {
-			own := wide[row(i):][:i+1]
+			own := solved[row(i):][:i+1]
 			for c := range own {
 				own[c] = float64(factor[row(i)+c])
 			}
 			for b := i + 1; b < d; b++ {
-				floats.AddScaled(own, -t[row(b)+i], wide[row(b):][:i+1])
+				floats.AddScaled(own, -t[row(b)+i], solved[row(b):][:i+1])
 			}
 			for c, v := range own {
 				factor[row(i)+c] = float32(v / t[row(i)+i])
