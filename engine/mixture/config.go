@@ -63,8 +63,8 @@ func Train(t *engine.Training, rate float64, steps int) {
 	t.CheckpointEvery, t.LogEvery = 200, 10
 }
 
-// ValidateTraining returns an error that names the first configuration key whose value a mixture
-// that has been placed cannot be trained with.
+// ValidateTraining returns an error, which names a key in the configuration, if a mixture that has
+// been placed cannot be trained with these values.
 func ValidateTraining(t *engine.Training) error {
 	switch {
 	case t.Method != "gradient":

@@ -114,7 +114,7 @@ func (found *Found) exchangeable(d int, density Density) bool {
 }
 
 // couplings returns how strongly each pair of coordinates is coupled, [d][d]: the mean
-// absolute value, of at most 10 each, of
+// absolute value, 0 up to rounding and at most maxCoupling, of
 //
 //	ln π(x) − ln π(x, x_i → y_i) − ln π(x, x_j → y_j) + ln π(x, both)
 //

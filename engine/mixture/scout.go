@@ -22,11 +22,11 @@ type Density func(dst []float64, x []float32)
 // whenever β has risen so far that half of it counts (sequential Monte Carlo). It needs no
 // more of a target than its density.
 type Scout struct {
-	Population int // members
-	Moves      int // of each member at each β
-	// Sweeps is how often, at last, each coordinate of each member is offered a value that p_0 has,
-	// whatever lies between. Members that descend from few others have only some of a mode's
-	// values of each coordinate.
+	Population int // number of members
+	Moves      int // moves of each member at each β
+	// Sweeps is how often, after annealing, each coordinate of each member is offered a value drawn
+	// from p_0, which may cross a barrier. Members that descend from few others have lost some of a
+	// mode's values of each coordinate.
 	Sweeps int
 	// Center and Scale are those of p_0, [d]. If they are nil, walks from the origin, from near
 	// and far, find where to look.
@@ -70,7 +70,7 @@ type scout struct {
 	moveShapes             *Packed // shapes of moves, nil for spheres
 	baseNorm               float64
 	accepted               []bool
-	nextAncestor           []int // lines of those that are resampled
+	nextAncestor           []int // ancestors of the resampled members
 }
 
 // A scoutState is what an interrupted scout goes on from.
@@ -78,15 +78,15 @@ type scoutState struct {
 	X               []float32 // members or walkers, [n][d]
 	LogPi, LogBase  []float64 // their ln π and ln p_0
 	Beta            float64
-	Lengths         []float64 // of their moves
-	Round           uint64    // how many draws of random numbers there were
-	Ancestor, Shape []int     // of each: the member of p_0 that it descends from, the shape of its moves
+	Lengths         []float64 // of each one's moves
+	Round           uint64    // number of draws from the stream so far
+	Ancestor, Shape []int     // each one's ancestor among the members drawn from p_0; index in Shapes
 
 	Steps     int         // moves of a walk, or sweeps, so far
-	MovesLeft int         // at this β
-	Length    float64     // of all members' moves
-	LogZ      float64     // up to this β
-	Shapes    []Component // of moves
+	MovesLeft int         // number of moves still to take at Beta
+	Length    float64     // of every member's moves, in annealing
+	LogZ      float64     // estimate of ln Z at Beta
+	Shapes    []Component // Gaussians whose factors shape the moves
 }
 
 // page returns the notes of a part of the work.

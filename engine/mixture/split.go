@@ -15,8 +15,8 @@ import (
 // that are five deviations apart are hardly likelier under two than under one. But ln π is
 // known at each point, and where one Gaussian dominates it is quadratic.
 
-// grow splits components, those with the largest residuals first, until no residual exceeds
-// maxResidual or there are maxComponents. The uniforms of c from first on seed the halves.
+// grow splits components in rounds, each time those with residuals of at least a quarter of the
+// largest, until none exceeds maxResidual or there are maxComponents. c from first on seeds the halves.
 func (f *fit) grow(logPi []float64, maxComponents int, maxResidual float64, c *rng.Counter, first uint64) {
 	const iterations = 6
 	var state fitState
@@ -92,7 +92,7 @@ func (f *fit) domains(logPi []float64) []domain {
 	return domains
 }
 
-// halves returns two components to replace the domain's own, fitted to its points if they are enough.
+// halves returns two components to replace the domain's own, fitted to its points if there are enough.
 func (d *domain) halves(dim int, own Component, c *rng.Counter, first uint64) [2]Component {
 	const iterations = 12
 	var parts [2]Component
