@@ -46,15 +46,15 @@ type settled struct {
 	Divergence float64 // KL − ln Z, +Inf if it is not known
 }
 
-// settle returns the Gaussians that settle about the best walker, then about the best of those that
-// are in no basin so far. The error says that ln π never falls in some direction.
+// settle returns the Gaussians that settle about the best walker, and then about the best walker
+// outside all basins so far. The error says that ln π never falls in some direction.
 func (s *scout) settle() (all []settled, err error) {
-	left := lists.Range(0, len(s.LogPi))
+	candidates := lists.Range(0, len(s.LogPi))
 	for range maxAttempts {
-		if len(left) == 0 || s.ctx.Err() != nil {
+		if len(candidates) == 0 || s.ctx.Err() != nil {
 			break
 		}
-		best := slices.MaxFunc(left, func(a, b int) int { return cmp.Compare(s.LogPi[a], s.LogPi[b]) })
+		best := slices.MaxFunc(candidates, func(a, b int) int { return cmp.Compare(s.LogPi[a], s.LogPi[b]) })
 		g, err := s.newSettling(s.X[best*s.dim : (best+1)*s.dim])
 		if err != nil {
 			return nil, err
@@ -62,24 +62,24 @@ func (s *scout) settle() (all []settled, err error) {
 		if g == nil || !g.run() {
 			break
 		}
-		if known := slices.ContainsFunc(all, func(other settled) bool { return s.isLevel(number.Narrow(other.Mean), g.Best.Mean) }); !known {
+		if isKnown := slices.ContainsFunc(all, func(other settled) bool { return s.isLevel(number.Narrow(other.Mean), g.Best.Mean) }); !isKnown {
 			all = append(all, g.Best)
 		}
-		left = slices.DeleteFunc(left, func(r int) bool {
+		candidates = slices.DeleteFunc(candidates, func(r int) bool {
 			return r == best || s.isLevel(s.X[r*s.dim:(r+1)*s.dim], g.Best.Mean)
 		})
 	}
 	return all, nil
 }
 
-// isLevel reports whether ln π falls nowhere by much between x and another point, on a straight line.
+// isLevel reports whether ln π has no deep valley on the straight line from x to another point.
 func (s *scout) isLevel(x []float32, to []float64) bool {
-	const much = 3
+	const maxDepth = 3
 	f := s.logPiAlong(x, to)
 	highest := math.Inf(-1)
 	for _, v := range f {
 		highest = max(highest, v)
-		if v < highest-much && f[len(f)-1] > v+much {
+		if v < highest-maxDepth && f[len(f)-1] > v+maxDepth {
 			return false
 		}
 	}
@@ -166,37 +166,37 @@ func (s *scout) newSettling(x []float32) (*settling, error) {
 	return t, nil
 }
 
-// measureSteps sets the steps to the coordinates' deviations where ln π is quadratic about the
-// mean: lengths at which, on the mean of both sides, it has fallen by some ½. It reports
-// whether there are such, and an error where ln π never falls.
+// measureSteps sets the steps to lengths at which ln π, averaged over both sides of the mean, has
+// fallen by about ½: the coordinates' deviations given the others if ln π is quadratic. It reports
+// whether there are such lengths. The error says that ln π never falls.
 func (s *settling) measureSteps() (ok bool, err error) {
-	const low, high, tries = 0.1, 2, 100
-	const longest = 1e12
+	const minFall, maxFall, maxTries = 0.1, 2, 100
+	const maxStep = 1e12
 	d := s.dim
 	for i, v := range s.Best.Mean {
 		s.step[i] = 1e-3 * (1 + math.Abs(v))
 	}
 	x, side := number.Narrow(s.Best.Mean), [2][]float64{make([]float64, d), make([]float64, d)}
-	for range tries {
+	for range maxTries {
 		here, _ := s.evaluateSides(x, side)
 		if math.IsInf(here, -1) {
 			return false, nil
 		}
-		known, factor := 0, stepFactor(here)
+		measured, factor := 0, stepFactor(here)
 		for i := range s.step {
 			switch fall := (here - (side[0][i]+side[1][i])/2) / (factor * factor); {
-			case s.step[i] == longest && here-min(side[0][i], side[1][i]) < low:
-				return false, fmt.Errorf("ln π does not fall along x[%d], as far as %g: it cannot be normalised; let it fall, or bound the coordinate", i, longest)
-			case fall > high:
+			case s.step[i] == maxStep && here-min(side[0][i], side[1][i]) < minFall:
+				return false, fmt.Errorf("ln π does not fall along x[%d], as far as %g: it cannot be normalised; let it fall, or bound the coordinate", i, maxStep)
+			case fall > maxFall:
 				s.step[i] *= 0.6
-			case fall < low:
+			case fall < minFall:
 				s.step[i] *= 1.9
 			default:
-				known++
+				measured++
 			}
-			s.step[i] = min(max(s.step[i], 1e-12), longest)
+			s.step[i] = min(max(s.step[i], 1e-12), maxStep)
 		}
-		if known == d {
+		if measured == d {
 			for i := range s.step {
 				s.step[i] /= factor
 			}
@@ -244,8 +244,8 @@ func place(x, z []float32, mean, factor []float64, sign float64) {
 	}
 }
 
-// differentiate estimates gradient and curvature under the present Gaussian, of so many
-// draws.
+// differentiate estimates gradient and curvature under the present Gaussian: mixed derivatives by
+// that many draws, the others by slopeFactor times as many.
 func (s *settling) differentiate(curvatures int) {
 	d := s.dim
 	length := stepShare * stepFactor(s.Best.Divergence)
@@ -337,17 +337,17 @@ func (s *settling) addMixed(x []float32, side []float64, here, sign float64) {
 	}
 }
 
-// advance goes towards where gradient and curvature point, as far as KL falls, if it does.
+// advance takes a Newton step, damped until it is definite and shortened until KL falls, or none.
 func (s *settling) advance() {
 	d := s.dim
-	const flat = 0.01
+	const minCurvature = 0.01 // in units of the present precision
 	aim := mat.NewSymDense(d, nil)
 	var cholesky mat.Cholesky
 	definite := false
 	for _, damp := range []float64{0, 0.01, 0.1, 1, 10, 100} {
 		aim.CopySym(s.curvature)
 		for i := range d {
-			aim.SetSym(i, i, (1+damp)*max(s.curvature.At(i, i), flat*s.precision.At(i, i)))
+			aim.SetSym(i, i, (1+damp)*max(s.curvature.At(i, i), minCurvature*s.precision.At(i, i)))
 		}
 		if definite = cholesky.Factorize(aim); definite {
 			break
@@ -499,11 +499,11 @@ func (found *Found) settledLook(dim int) Look {
 		}
 		return Look{Width: math.Exp(log), Components: 1}
 	}
-	const light = 1e-4 // of a mode that is not worth a component
+	const minWeight = 1e-4 // of a mode that is worth a component
 	look := Look{Width: Width(found.Gaussians)}
 	for _, c := range found.Gaussians {
 		look.Freedom += c.Weight * c.Freedom()
-		if c.Weight > light {
+		if c.Weight > minWeight {
 			look.Components++
 		}
 	}
