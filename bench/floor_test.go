@@ -131,8 +131,8 @@ func TestPieces(t *testing.T) {
 	require.Equal(t, 16*64*64*10., phases[4].counts[FMA])
 }
 
-// TestBesides: what a step does beside the generator and the loss, in the paper's settings.
-func TestBesides(t *testing.T) {
+// TestNoiseAndOptimizer: what a step does beside the generator and the loss, in the paper's settings.
+func TestNoiseAndOptimizer(t *testing.T) {
 	for name, c := range map[string]struct {
 		words, moves float64 // of a sample: all, and those of moves
 		d            engine.Definition
@@ -188,7 +188,7 @@ func TestBalancedFloor(t *testing.T) {
 	require.Equal(t, phases, m.model().step(nil, 8)[:4])
 }
 
-func TestKernelCounts(t *testing.T) {
+func TestKernelWork(t *testing.T) {
 	one := kernelWork(mmd.Kernel{Bandwidths: []float64{2}})
 	require.Equal(t, work{FMA: 5, Float: 10}, one) // 4 for the exponential, 1 for k′; 4 and 1 more
 	// Exponents 50, 2, ½, ⅛ and 1/50: ½ and 2 are fourth powers of ⅛ and ½.

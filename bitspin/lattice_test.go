@@ -135,7 +135,7 @@ func checkAgainstNaive(t require.TestingT, lat *Lattice, s, mask []uint64) {
 	require.Equal(t, after.magnetisation()-before.magnetisation(), dm)
 }
 
-func TestSiteDifferenceOfEverySite(t *testing.T) {
+func TestDifferenceOfEverySite(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 0))
 	for _, l := range []int{2, 3, 8, 9, 12, 65} {
 		lat := mustLattice(t, l)

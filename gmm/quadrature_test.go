@@ -252,7 +252,7 @@ func TestTotalVariationIsAProbability(t *testing.T) {
 	}
 }
 
-func TestRulerIsTheNormalLaw(t *testing.T) {
+func TestRuleIsTheNormalLaw(t *testing.T) {
 	for _, points := range []int{rulePoints(firstPoints, maxComponents), 44, firstPoints} {
 		r := newRule(points)
 		var even, variance, fourth float64

@@ -137,9 +137,9 @@ func TestLogZ(t *testing.T) {
 	}
 }
 
-// TestExtent: sweeps and measurements of the reference's runs, by the numbers of flips that they
+// TestSchedule: sweeps and measurements of the reference's runs, by the numbers of flips that they
 // may take.
-func TestExtent(t *testing.T) {
+func TestSchedule(t *testing.T) {
 	for _, c := range []struct {
 		l    int
 		h    float64

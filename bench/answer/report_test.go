@@ -156,9 +156,9 @@ func TestQuantities(t *testing.T) {
 	}
 }
 
-// TestFirst: of outcomes that are as fast the one that stands first, and who is as fast, or as
+// TestFastest: of outcomes that are as fast the one that stands first, and who is as fast, or as
 // cheap, as we are.
-func TestFirst(t *testing.T) {
+func TestFastest(t *testing.T) {
 	outcome := func(name, preset string, seconds, independent float64, off ...float64) Outcome {
 		o := Outcome{Contender: name, Preset: preset, Series: Series{Setup: 4}}
 		for i, x := range off {

@@ -126,7 +126,7 @@ func TestResultsFile(t *testing.T) {
 
 // An outcome replaces that of the same setting and preset; the others stay, in
 // the order of the settings.
-func TestPut(t *testing.T) {
+func TestInsert(t *testing.T) {
 	r := &Results{}
 	for _, name := range []string{"ising-0.5/best", "gmm/paper", "ising-0.2/best", "gmm/best", "ising-0.5/best"} {
 		setting, preset, _ := strings.Cut(name, "/")

@@ -301,9 +301,9 @@ func TestWhatIsThin(t *testing.T) {
 
 var _ engine.Prober = (*glancing)(nil)
 
-// TestBelieves: sums of many samples tell by how much averages as drawn are off, and how precisely, as
+// TestAdoptsMany: sums of many samples tell by how much averages as drawn are off, and how precisely, as
 // their weights do one by one; where fewer tell it more precisely, or columns are others, they are believed.
-func TestBelieves(t *testing.T) {
+func TestAdoptsMany(t *testing.T) {
 	const n = 5000
 	r := rand.New(rand.NewPCG(11, 12))
 	logs, values, rs := make([]float64, n), make([]float64, n), make([]float64, n)

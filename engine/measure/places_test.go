@@ -10,9 +10,9 @@ import (
 	"github.com/revgen/revgen/engine/measure"
 )
 
-// TestMissing: three chains, of which two are in one well and the third in another, have the
+// TestUnseenBias: three chains, of which two are in one well and the third in another, have the
 // integrals of two wells, in units of Z, times the squared distance if that is more than one.
-func TestMissing(t *testing.T) {
+func TestUnseenBias(t *testing.T) {
 	const d, n, logZ = 3, 400, 5.0
 	random := rand.New(rand.NewPCG(1, 2))
 	place := func(at, weight, away float64) (p measure.Place) {

@@ -123,9 +123,9 @@ func TestPartIsALocalOptimum(t *testing.T) {
 	require.Less(t, parts, 60)
 }
 
-// TestBonds: a bond of a product of two coordinates is its size where both change, as a mean over pairs
+// TestCouplings: a bond of a product of two coordinates is its size where both change, as a mean over pairs
 // of members, of which no one counts more than ten and none that rounding may be.
-func TestBonds(t *testing.T) {
+func TestCouplings(t *testing.T) {
 	const d, n, pairs = 4, 50, 12
 	random := rand.New(rand.NewPCG(2, 3))
 	found := &Found{X: make([]float32, n*d)}

@@ -155,9 +155,9 @@ func TestRegions(t *testing.T) {
 	require.Equal(t, &Found{X: []float32{3, 3}, LogPi: []float64{of(3.6), of(9)}}, lacking)
 }
 
-// TestTogether: populations have their shares of Z, at least a sixteenth, of as many members as
+// TestMerge: populations have their shares of Z, at least a sixteenth, of as many members as
 // the first has.
-func TestTogether(t *testing.T) {
+func TestMerge(t *testing.T) {
 	population := func(n int, at float32, share float64) region {
 		f := &Found{LogZ: 99, Lines: n}
 		for r := range n {
@@ -313,8 +313,8 @@ func TestLonelyMembers(t *testing.T) {
 	require.Positive(t, halves, "as many as are not")
 }
 
-// TestBeside: how far the 32 nearest members of another region are, and how wide, by each coordinate's deviation.
-func TestBeside(t *testing.T) {
+// TestNeighbourhood: how far the 32 nearest members of another region are, and how wide, by each coordinate's deviation.
+func TestNeighbourhood(t *testing.T) {
 	g := region{Found: &Found{X: []float32{-2, 10, 2, 10, 0, 7, 0, 13}}, fit: &fit{variance: []float64{2, 4.5}}}
 	other := region{Found: &Found{}}
 	for i := range 32 {
@@ -414,8 +414,8 @@ func TestFewWalkers(t *testing.T) {
 	require.InDelta(t, -3+law+2*math.Log(100*math.Sqrt2/2.4), e.maxLogMass(1), 1e-12)
 }
 
-// TestUphill: the way from a walker to a top falls by 1 somewhere or becomes steeper, or does neither.
-func TestUphill(t *testing.T) {
+// TestRisesTo: the way from a walker to a top falls by 1 somewhere or becomes steeper, or does neither.
+func TestRisesTo(t *testing.T) {
 	for _, c := range []struct {
 		logPi  func(x float64) float64 // from 0 to 16
 		uphill bool
@@ -437,7 +437,7 @@ func TestUphill(t *testing.T) {
 			return x
 		}, false},
 	} {
-		e := searching(t, 2, func() Density {
+		e := newTestScout(t, 2, func() Density {
 			return func(dst []float64, x []float32) {
 				for r := range dst {
 					dst[r] = c.logPi(float64(x[2*r+1]) - 3)

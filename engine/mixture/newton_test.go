@@ -42,7 +42,7 @@ func each(d int, logPi func(x []float32) float64) func() Density {
 	}
 }
 
-func gathered(t *testing.T, threads int, s Scout, own func() Density) *Found {
+func scouted(t *testing.T, threads int, s Scout, own func() Density) *Found {
 	workers := pool.New(threads)
 	defer workers.Close()
 	s.Settle, s.Sums = true, true
@@ -59,8 +59,8 @@ func TestSettlesOnGaussian(t *testing.T) {
 	const m, rho, scale = 30, 0.9, 0.01
 	own := each(many, func(x []float32) float64 { return chain(x, m, rho, scale) })
 	s := Scout{Population: 64, Moves: 1, Seed: 3}
-	found := gathered(t, 1, s, own)
-	require.Equal(t, found, gathered(t, 3, s, own))
+	found := scouted(t, 1, s, own)
+	require.Equal(t, found, scouted(t, 3, s, own))
 	require.Len(t, found.Gaussians, 1)
 	require.InDelta(t, chainLogZ(many, rho, scale), found.LogZ, 0.1)
 	c := found.Gaussians[0]
@@ -87,7 +87,7 @@ func TestSettlesOnModes(t *testing.T) {
 		a, b := math.Log(0.2)+chain(x, 1.5, 0.5, 1), math.Log(0.8)+chain(x, -1.5, 0.5, 1)
 		return max(a, b) + math.Log1p(math.Exp(-math.Abs(a-b)))
 	})
-	found := gathered(t, 2, Scout{Population: 128, Moves: 1, Seed: 4}, own)
+	found := scouted(t, 2, Scout{Population: 128, Moves: 1, Seed: 4}, own)
 	require.Len(t, found.Gaussians, 2)
 	require.InDelta(t, chainLogZ(many, 0.5, 1), found.LogZ, 0.1)
 	for _, c := range found.Gaussians {
@@ -138,7 +138,7 @@ func TestSettlesOnEach(t *testing.T) {
 		}
 		return highest + math.Log(sum)
 	})
-	found := gathered(t, 2, Scout{Population: 256, Moves: 1, Seed: 8}, own)
+	found := scouted(t, 2, Scout{Population: 256, Moves: 1, Seed: 8}, own)
 	require.InDelta(t, chainLogZ(many, 0.3, 1), found.LogZ, 0.1)
 	c := rng.Stream(1, rng.Scouting, 1)
 	require.Equal(t, 6, found.Look(t.Context(), many, &c).Components)
@@ -158,7 +158,7 @@ func TestSettlesOnSkewed(t *testing.T) {
 		}
 		return sum
 	}
-	found := gathered(t, 2, Scout{Population: 64, Moves: 1, Seed: 5}, each(many, logPi))
+	found := scouted(t, 2, Scout{Population: 64, Moves: 1, Seed: 5}, each(many, logPi))
 	require.Len(t, found.Gaussians, 1)
 	c := found.Gaussians[0]
 	var sum, squares float64
@@ -194,7 +194,7 @@ func TestSumsDoNotSettle(t *testing.T) {
 		}
 		return sum
 	})
-	found := gathered(t, 2, Scout{Population: 256, Moves: 1, Seed: 6}, own)
+	found := scouted(t, 2, Scout{Population: 256, Moves: 1, Seed: 6}, own)
 	require.Empty(t, found.Gaussians)
 	require.True(t, found.Separable(many, own()))
 	var right, beyond, all float64
@@ -282,8 +282,8 @@ func TestNothingSettles(t *testing.T) {
 	require.InDelta(t, d*math.Ln2, found.LogZ, 0.3)
 }
 
-// searching is a search of one walker with a density.
-func searching(t *testing.T, d int, own func() Density) *scout {
+// newTestScout is a search of one walker with a density.
+func newTestScout(t *testing.T, d int, own func() Density) *scout {
 	workers := pool.New(1)
 	t.Cleanup(workers.Close)
 	return &scout{Scout: Scout{Seed: 5}, ctx: t.Context(), dim: d, workers: workers, densities: pool.NewTools(workers, own)}
@@ -312,7 +312,7 @@ func TestStepsOfSettling(t *testing.T) {
 	logZ := d*math.Log(2*math.Pi)/2 - cholesky.LogDet()/2
 
 	begin := []float64{1.5, -1, 0.25}
-	s, err := searching(t, d, own).newSettling([]float32{1.5, -1, 0.25})
+	s, err := newTestScout(t, d, own).newSettling([]float32{1.5, -1, 0.25})
 	require.NoError(t, err)
 	for i := range d { // ln π falls by a²P/2, which is to be .1 to 2
 		fall := s.precision.At(i, i)
@@ -360,9 +360,9 @@ func TestStepsOfSettling(t *testing.T) {
 	}
 }
 
-// TestLevel: a straight way to a mean is level if ln π does not fall by more than 3 from what
+// TestIsLevel: a straight way to a mean is level if ln π does not fall by more than 3 from what
 // it had been and rise by more than 3 again, whatever the ends are.
-func TestLevel(t *testing.T) {
+func TestIsLevel(t *testing.T) {
 	for _, c := range []struct {
 		values [5]float64 // on the way, at quarters of it
 		level  bool
@@ -371,7 +371,7 @@ func TestLevel(t *testing.T) {
 		{[5]float64{-9, -6, -3, -1, 0}, true}, {[5]float64{0, -3, -5, -7, -9}, true}, {[5]float64{0, 0, -4, -4, -1.5}, true},
 		{[5]float64{-2, 1, -2.5, 0, 1}, false}, {[5]float64{-8, -2, -4.5, -4, -1}, true}, {[5]float64{0, -9, 0, 0, 0}, false}, {[5]float64{0, 0, 0, -9, 0}, false}, {[5]float64{0, 0, 0, -3.2, 0}, false}, {[5]float64{0, 0, 0, -2.9, 0}, true},
 	} {
-		e := searching(t, 2, func() Density {
+		e := newTestScout(t, 2, func() Density {
 			return func(dst []float64, x []float32) {
 				for r := range dst {
 					at := float64(x[2*r]-1) / 8 * 4 // from (1, 3) to (9, -1)
@@ -402,7 +402,7 @@ func TestWallsAboutASettling(t *testing.T) {
 			}
 		}
 	}
-	s, err := searching(t, d, own).newSettling([]float32{0.1, -0.2})
+	s, err := newTestScout(t, d, own).newSettling([]float32{0.1, -0.2})
 	require.NoError(t, err)
 	round := s.Round
 	s.differentiate(8)
@@ -418,7 +418,7 @@ func TestWallsAboutASettling(t *testing.T) {
 	s.differentiate(8)
 	require.Equal(t, []float64{0, 0}, s.gradient)
 	require.Zero(t, mat.Max(s.curvature))
-	none, err := searching(t, d, own).newSettling([]float32{0.1, 0})
+	none, err := newTestScout(t, d, own).newSettling([]float32{0.1, 0})
 	require.NoError(t, err)
 	require.Nil(t, none)
 }
@@ -427,7 +427,7 @@ func TestWallsAboutASettling(t *testing.T) {
 // next precision is one all the same.
 func TestSettlingsThatGoNowhere(t *testing.T) {
 	const d = 2
-	s, err := searching(t, d, each(d, func(x []float32) float64 { return chain(x, 0, 0.5, 1) })).newSettling([]float32{0.5, 0.25})
+	s, err := newTestScout(t, d, each(d, func(x []float32) float64 { return chain(x, 0, 0.5, 1) })).newSettling([]float32{0.5, 0.25})
 	require.NoError(t, err)
 	bad := s.judge([]float64{1, 2}, mat.NewSymDense(d, []float64{1, 2, 2, 1}))
 	require.Equal(t, settled{Component{Mean: []float64{1, 2}, Factor: []float64{0, 0, 0}}, math.Inf(1)}, bad)

@@ -32,7 +32,7 @@ func quartic(x []float32) (v float64) {
 
 // population returns a search with so many members.
 func population(t *testing.T, n, d int, logPi func(x []float32) float64) *scout {
-	e := searching(t, d, func() Density {
+	e := newTestScout(t, d, func() Density {
 		return func(dst []float64, x []float32) {
 			for r := range dst {
 				dst[r] = logPi(x[r*d : (r+1)*d])

@@ -598,8 +598,8 @@ func (h *hall) Score(lo, hi int) {
 	}
 }
 
-// TestBlocks: blocks are drawn and scored together, whichever samples are asked for.
-func TestBlocks(t *testing.T) {
+// TestSampler: blocks are drawn and scored together, whichever samples are asked for.
+func TestSampler(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
 	const words, most, together = 2, 5, 2

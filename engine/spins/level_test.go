@@ -40,9 +40,9 @@ func hold(t testing.TB, g *Graph, beta float64, chains int, seed uint64) *level 
 	return s.Hold(batch).(*level)
 }
 
-// TestHeldSampleTheBoltzmannLaw: chains at one temperature against the sum over all
+// TestLevelsSampleTheBoltzmannLaw: chains at one temperature against the sum over all
 // configurations, both ways of the heat bath, by the frequencies of energies and correlations.
-func TestHeldSampleTheBoltzmannLaw(t *testing.T) {
+func TestLevelsSampleTheBoltzmannLaw(t *testing.T) {
 	long.SkipShort(t)
 	field := sparse(10, 18, 5, someSign)
 	for i := range field.Spins {
@@ -83,8 +83,8 @@ func TestHeldSampleTheBoltzmannLaw(t *testing.T) {
 	}
 }
 
-// TestHeldDoNotDependOnTheirOrder of sweeping, nor on how chains are split.
-func TestHeldDoNotDependOnTheirOrder(t *testing.T) {
+// TestLevelsDoNotDependOnTheirOrder of sweeping, nor on how chains are split.
+func TestLevelsDoNotDependOnTheirOrder(t *testing.T) {
 	const chains = 2*Lanes + 5
 	for name, h := range graphs() {
 		g := build(t, h)
@@ -104,9 +104,9 @@ func TestHeldDoNotDependOnTheirOrder(t *testing.T) {
 	}
 }
 
-// TestHeldAreConfigurations: a step is a heat bath's of all spins, colour after colour; swaps and
+// TestLevelsAreConfigurations: a step is a heat bath's of all spins, colour after colour; swaps and
 // flips of all spins are those of the configurations, and energies are theirs throughout.
-func TestHeldAreConfigurations(t *testing.T) {
+func TestLevelsAreConfigurations(t *testing.T) {
 	const chains, first = Lanes + 9, 3 * Lanes
 	for name, h := range graphs() {
 		g := build(t, h)

@@ -174,8 +174,8 @@ func TestLinks(t *testing.T) {
 	require.NoError(t, Link(outside, Place{Dir: dir, AllowOutside: true}))
 }
 
-// TestPick: which job begins next beside others, and on how many threads.
-func TestPick(t *testing.T) {
+// TestNext: which job begins next beside others, and on how many threads.
+func TestNext(t *testing.T) {
 	job := func(index int, cost, bytes float64, after int) *Job {
 		return &Job{Origin: &Origin{}, Index: index, Cost: cost, Bytes: bytes, dependsOn: after}
 	}

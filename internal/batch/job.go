@@ -1,6 +1,6 @@
 // Package batch runs lists of jobs: it reads them from lines of JSON, multiplies grids out, spreads
 // them over the processors, and keeps a journal of finished jobs, with which an interrupted batch
-// continues. The caller runs a single job.
+// continues. What a job does is up to the caller.
 package batch
 
 import (

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// A Plan says on what jobs run, and what is called for each of them.
+// A Plan has the resources that jobs share, and the functions that run and report them.
 type Plan struct {
 	Cores int
 	Bytes float64 // of memory that jobs side by side may need together

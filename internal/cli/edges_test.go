@@ -165,12 +165,12 @@ func TestOutcomesAreWritten(t *testing.T) {
 	}{{false, "results: " + reproduce.Document("d") + "\n"}, {true, ""}} {
 		talk.Reset()
 		p.json = c.json
-		require.NoError(t, p.printResults(&reproduce.Results{Outcomes: []reproduce.Outcome{o}}, "d"))
+		require.NoError(t, p.printReproduction(&reproduce.Results{Outcomes: []reproduce.Outcome{o}}, "d"))
 		require.Equal(t, c.want, talk.String())
 	}
 	talk.Reset()
 	p.json, o.Metrics[0].AtFloor = false, true
-	require.NoError(t, p.printResults(&reproduce.Results{Outcomes: []reproduce.Outcome{{}, o}}, "d"))
+	require.NoError(t, p.printReproduction(&reproduce.Results{Outcomes: []reproduce.Outcome{{}, o}}, "d"))
 	require.Equal(t, reproduce.Legend+"\nresults: "+reproduce.Document("d")+"\n", talk.String())
 }
 
@@ -196,10 +196,10 @@ func TestGridsOfCommands(t *testing.T) {
 	require.Equal(t, ":4\n", ok(t, "", "__complete", "train", "ising", "").stdout, "one target")
 }
 
-// TestDoubts: samples are doubted by the last diagnosis of their own model, unless it found them
+// TestWarnUntrusted: samples are doubted by the last diagnosis of their own model, unless it found them
 // trustworthy, or usable after fewer steps than they have; --refine auto takes its number, on all
 // ranks, or refuses.
-func TestDoubts(t *testing.T) {
+func TestWarnUntrusted(t *testing.T) {
 	dir := trained(t)
 	model := readModel(t, dir)
 	keep := func(hash string, r diagnose.Report) {
@@ -271,12 +271,12 @@ func TestFirstSamples(t *testing.T) {
 		first uint64
 		said  string
 	}{
-		{sampleOptions{trainedSeed: 2, first: 7}, 7, ""},
-		{sampleOptions{trainedSeed: 1, first: 7}, 2000, "the training run has used the first 2000 samples of seed 1; these start at number 2000 (--first 0 starts at the first)"},
-		{sampleOptions{trainedSeed: 1, exact: true}, after, fmt.Sprintf("the training run has used the first 2000 samples of seed 1; these start at number %d (--first 0 starts at the first)", after)},
-		{sampleOptions{trainedSeed: 1, first: 1999, firstGiven: true}, 1999, "the training run has used the first 2000 samples of seed 1; these start at number 1999 and may repeat some of them"},
-		{sampleOptions{trainedSeed: 1, first: 2000, firstGiven: true}, 2000, ""},
-		{sampleOptions{trainedSeed: 1, first: 2000, firstGiven: true, exact: true}, 2000, "the training run has used the first 2000 samples of seed 1; these start at number 2000 and may repeat some of them"},
+		{sampleOptions{trainingSeed: 2, first: 7}, 7, ""},
+		{sampleOptions{trainingSeed: 1, first: 7}, 2000, "the training run has used the first 2000 samples of seed 1; these start at number 2000 (--first 0 starts at the first)"},
+		{sampleOptions{trainingSeed: 1, exact: true}, after, fmt.Sprintf("the training run has used the first 2000 samples of seed 1; these start at number %d (--first 0 starts at the first)", after)},
+		{sampleOptions{trainingSeed: 1, first: 1999, firstGiven: true}, 1999, "the training run has used the first 2000 samples of seed 1; these start at number 1999 and may repeat some of them"},
+		{sampleOptions{trainingSeed: 1, first: 2000, firstGiven: true}, 2000, ""},
+		{sampleOptions{trainingSeed: 1, first: 2000, firstGiven: true, exact: true}, 2000, "the training run has used the first 2000 samples of seed 1; these start at number 2000 and may repeat some of them"},
 	} {
 		c.s.model = dir
 		said := ""
@@ -287,7 +287,7 @@ func TestFirstSamples(t *testing.T) {
 	}
 	require.NoError(t, os.WriteFile(recordPath(filepath.Join(dir, "samples.npy")), []byte("{"), 0o600))
 	for placed, want := range map[bool]string{false: "is no longer what was written beside the samples", true: ""} {
-		s := sampleOptions{trainedSeed: 1, model: dir, firstGiven: placed, first: 9999}
+		s := sampleOptions{trainingSeed: 1, model: dir, firstGiven: placed, first: 9999}
 		_, err := s.firstSample(cfg, func(string, ...any) {})
 		if want == "" {
 			require.NoError(t, err)

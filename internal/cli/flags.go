@@ -156,14 +156,14 @@ type choice struct {
 	allowed  []string
 }
 
-func (w *choice) String() string { return *w.value }
-func (w *choice) Type() string   { return "string" }
+func (c *choice) String() string { return *c.value }
+func (c *choice) Type() string   { return "string" }
 
-func (w *choice) Set(text string) error {
-	if text != w.fallback && !slices.Contains(w.allowed, text) {
-		return fmt.Errorf("not one of %s", strings.Join(w.allowed, ", "))
+func (c *choice) Set(text string) error {
+	if text != c.fallback && !slices.Contains(c.allowed, text) {
+		return fmt.Errorf("not one of %s", strings.Join(c.allowed, ", "))
 	}
-	*w.value = text
+	*c.value = text
 	return nil
 }
 

@@ -52,9 +52,9 @@ func TestVerifyChooses(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		p := &program{systems: c.systems, stdout: &out, stderr: io.Discard}
-		deaf := p.catchSignals()
+		restore := p.catchSignals()
 		err := p.verify(c.args, c.bounds, 1)
-		deaf()
+		restore()
 		if c.err == "" {
 			require.NoError(t, err, c.args)
 		} else {
@@ -105,10 +105,10 @@ func TestModelsThatDoNotFit(t *testing.T) {
 
 	workers := pool.New(1)
 	defer workers.Close()
-	_, err = newScored(cfg, model.Params, workers)
+	_, err = newScoringSystem(cfg, model.Params, workers)
 	require.EqualError(t, err, text)
 	for _, params := range [][]float32{nil, whole} {
-		s, err := newScored(cfg, params, workers)
+		s, err := newScoringSystem(cfg, params, workers)
 		require.NoError(t, err)
 		require.Equal(t, params, s.params)
 		require.NotEmpty(t, s.formats)

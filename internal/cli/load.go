@@ -16,7 +16,7 @@ import (
 	"github.com/revgen/revgen/internal/disk"
 )
 
-// Upper bounds of files, in bytes, that no file of its kind reaches.
+// Upper bounds of the sizes of files, in bytes.
 const (
 	maxConfig  = 1 << 24
 	maxTarget  = 1 << 29

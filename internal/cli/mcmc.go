@@ -32,7 +32,7 @@ import (
 type mcmcOptions struct {
 	source
 	chains, draws, burnIn, seed count
-	burnInGiven                 bool // burnIn was given
+	burnInGiven                 bool
 	spacing                     stepCount
 	ladder                      ladder
 	output, states, format      string

@@ -113,9 +113,9 @@ type held struct {
 func (o *held) Commit() error  { o.committed++; return o.commit }
 func (o *held) Cleanup() error { o.cleaned++; return nil }
 
-// TestFilledOutputs: an output is there when all of it is written, and given up otherwise: at once,
+// TestWriteOutput: an output is there when all of it is written, and given up otherwise: at once,
 // or, where work was stopped, when that is said.
-func TestFilledOutputs(t *testing.T) {
+func TestWriteOutput(t *testing.T) {
 	broken := errors.New("broken")
 	for _, c := range []struct {
 		write, commit      error

@@ -275,9 +275,9 @@ func TestLimitsOfFlags(t *testing.T) {
 	require.EqualError(t, new(shard).Set("8/8"), `"8/8" is not i/n with 0 ≤ i < n, such as 0/4, nor auto`)
 }
 
-// TestPlaces: jobs are ordered by a number, those of one together, and those of neighbouring
+// TestBins: jobs are ordered by a number, those of one together, and those of neighbouring
 // ones where there are more than 200.
-func TestPlaces(t *testing.T) {
+func TestBins(t *testing.T) {
 	of := func(texts ...string) *batchReport {
 		b := &batchReport{columns: []batch.Column{{Key: "x", Texts: texts}}}
 		for range texts {
@@ -313,7 +313,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestCurves: at each place the median of the values that are finite, from the least to the
+// TestCurves: in each bin the median of the values that are finite, from the least to the
 // largest, and that of the floors; what exact samples have stands for a floor where there is none.
 func TestCurves(t *testing.T) {
 	var b batchReport
@@ -383,28 +383,28 @@ func TestFilesOfConfigurations(t *testing.T) {
 	require.ErrorContains(t, err, `(it begins with "ab")`)
 	require.NoError(t, checkFiles(0))
 	require.NoError(t, checkFiles(4))
-	require.NoError(t, (&unfinishedOf{}).check())
+	require.NoError(t, (&pendingCheck{}).check())
 }
 
-// unfinishedOf holds what an output says before and after it is finished.
-type unfinishedOf struct{ u pendingOutput }
+// A pendingCheck is an output that is asked before and after it is finished.
+type pendingCheck struct{ output pendingOutput }
 
-func (o *unfinishedOf) check() error {
-	if err := o.u.finish(func() error { return io.ErrUnexpectedEOF }); err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
+func (o *pendingCheck) check() error {
+	if err := o.output.finish(func() error { return io.ErrUnexpectedEOF }); err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("what was not begun is finished")
 	}
-	o.u.begin(func() (string, bool) { return "left", true })
-	if remark, lost := o.u.discard(); remark != "left" || !lost {
+	o.output.begin(func() (string, bool) { return "left", true })
+	if remark, lost := o.output.discard(); remark != "left" || !lost {
 		return errors.New("what is left is not said")
 	}
-	if remark, lost := o.u.discard(); remark != "" || lost {
+	if remark, lost := o.output.discard(); remark != "" || lost {
 		return errors.New("discarded twice")
 	}
-	o.u.begin(func() (string, bool) { return "left", true })
-	if err := o.u.finish(func() error { return nil }); err != nil {
+	o.output.begin(func() (string, bool) { return "left", true })
+	if err := o.output.finish(func() error { return nil }); err != nil {
 		return err
 	}
-	if remark, _ := o.u.discard(); remark != "" {
+	if remark, _ := o.output.discard(); remark != "" {
 		return errors.New("what is finished is discarded")
 	}
 	return nil

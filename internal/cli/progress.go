@@ -21,7 +21,7 @@ type meter struct {
 	noun         string
 	bar          *progressbar.ProgressBar // nil where stderr is no terminal, or a dumb one
 	lastShown    time.Time
-	shownCount   int64 // what was shown then, -1 before
+	shownCount   int64 // count at lastShown, −1 if nothing was shown
 	forecastDone bool
 }
 
@@ -30,7 +30,7 @@ const (
 	barEvery  = 100 * time.Millisecond
 )
 
-// newMeter returns a meter for total things of a noun in the plural.
+// newMeter returns a meter for total items; noun is their plural.
 func (p *program) newMeter(total int64, noun string) *meter {
 	m := &meter{p: p, total: total, noun: noun, lastShown: time.Now(), shownCount: -1}
 	if file := terminal(p.stderr); file != nil && !p.quiet && os.Getenv("TERM") != "dumb" {

@@ -63,7 +63,7 @@ func TestBar(t *testing.T) {
 
 // A long run is foretold once, by its first second; a short one, and one that makes the start
 // of others, is not.
-func TestForetold(t *testing.T) {
+func TestForecast(t *testing.T) {
 	var said strings.Builder
 	m := (&program{stderr: &said}).newMeter(1000, "steps")
 	now := run.Progress{Steps: 1000, Record: engine.Record{Step: 10}, StepsPerSecond: 11, Elapsed: 900 * time.Millisecond}

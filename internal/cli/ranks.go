@@ -126,13 +126,13 @@ func (p *program) checkSameStart(command string, values any) error {
 	own := crash.Must(conf.Leaves(crash.Must(json.Marshal(values))))
 	own["command"], own["version"], own["kernel path"] = command, version.Read().String(), path.String()
 	delete(own, "target.file") // its content is among the values
-	zero, err := fromRankZero(p, func() (map[string]string, error) { return own, nil })
+	rankZero, err := fromRankZero(p, func() (map[string]string, error) { return own, nil })
 	if err != nil {
 		return err
 	}
 	const maxText = 512 // bytes of a rank's message
 	text := make([]byte, maxText)
-	copy(text, differences(own, zero))
+	copy(text, differences(own, rankZero))
 	texts := pool.Exchange(p.world, text)
 	p.stopRankTimer()
 	var lines []string
@@ -151,10 +151,10 @@ func (p *program) checkSameStart(command string, values any) error {
 }
 
 // differences says in which values this rank differs from rank 0.
-func differences(own, zero map[string]string) string {
-	keyed := maps.Clone(own)
-	maps.Copy(keyed, zero)
-	keys := slices.DeleteFunc(slices.Sorted(maps.Keys(keyed)), func(key string) bool { return own[key] == zero[key] })
+func differences(own, rankZero map[string]string) string {
+	union := maps.Clone(own)
+	maps.Copy(union, rankZero)
+	keys := slices.DeleteFunc(slices.Sorted(maps.Keys(union)), func(key string) bool { return own[key] == rankZero[key] })
 	if slices.Contains(keys, "command") {
 		keys = []string{"command"} // other commands have other values
 	}
@@ -170,7 +170,7 @@ func differences(own, zero map[string]string) string {
 	}
 	var texts []string
 	for _, key := range keys {
-		texts = append(texts, fmt.Sprintf("%s %s, rank 0 %s", key, quote(own[key]), quote(zero[key])))
+		texts = append(texts, fmt.Sprintf("%s %s, rank 0 %s", key, quote(own[key]), quote(rankZero[key])))
 	}
 	if slices.Contains(keys, "kernel path") {
 		texts = append(texts, "whose last bits differ: give all the same --isa")

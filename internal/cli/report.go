@@ -248,11 +248,11 @@ func readPictures(dir string) (pictures []htmlpage.Picture, err error) {
 // readTitle takes a picture's name and description from its document.
 func readTitle(p *htmlpage.Picture) {
 	var svg struct {
-		Title string `xml:"title"`
-		Seen  string `xml:"desc"`
+		Title       string `xml:"title"`
+		Description string `xml:"desc"`
 	}
 	if xml.Unmarshal(p.SVG, &svg) == nil && svg.Title != "" {
-		p.Name, p.Description = svg.Title, svg.Seen
+		p.Name, p.Description = svg.Title, svg.Description
 	}
 }
 

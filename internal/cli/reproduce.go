@@ -118,7 +118,7 @@ func (p *program) reproduceAll(ctx context.Context, r *reproduceOptions) error {
 	if err != nil {
 		return err
 	}
-	return p.printResults(results, r.Dir)
+	return p.printReproduction(results, r.Dir)
 }
 
 func (p *program) writeOutcome(o *reproduce.Outcome) error {
@@ -136,7 +136,7 @@ func (p *program) writeOutcome(o *reproduce.Outcome) error {
 	return err
 }
 
-func (p *program) printResults(results *reproduce.Results, dir string) error {
+func (p *program) printReproduction(results *reproduce.Results, dir string) error {
 	if p.json {
 		return json.NewEncoder(p.stdout).Encode(results)
 	}

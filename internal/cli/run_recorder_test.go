@@ -16,8 +16,8 @@ import (
 	"github.com/revgen/revgen/internal/batch"
 )
 
-// watched begins a batch of so many jobs in dir, of which some are finished already.
-func watched(t *testing.T, dir string, n int, stdout io.Writer, before map[int]int) (w *recorder, jobs []*batch.Job, journal *batch.Journal, cancelled *int) {
+// newTestRecorder begins a batch of so many jobs in dir, of which some are finished already.
+func newTestRecorder(t *testing.T, dir string, n int, stdout io.Writer, before map[int]int) (w *recorder, jobs []*batch.Job, journal *batch.Journal, cancelled *int) {
 	t.Helper()
 	jobs, err := batch.Read(strings.NewReader(strings.Repeat("{\"look\":\"x\"}\n", n)), []batch.Verb{{Name: "look"}}, dir)
 	require.NoError(t, err)
@@ -54,12 +54,12 @@ func ids(t *testing.T, text string) (all []string) {
 	return all
 }
 
-// TestWatch: records are written in the order of the list, whichever job ends first, and
+// TestRecorder: records are written in the order of the list, whichever job ends first, and
 // status.json says how many there are of each kind.
-func TestWatch(t *testing.T) {
+func TestRecorder(t *testing.T) {
 	dir := t.TempDir()
 	var out bytes.Buffer
-	w, jobs, _, cancelled := watched(t, dir, 6, &out, map[int]int{1: exitOK, 5: exitCheck})
+	w, jobs, _, cancelled := newTestRecorder(t, dir, 6, &out, map[int]int{1: exitOK, 5: exitCheck})
 	status := func() (s map[string]any) {
 		w.show("running")
 		require.NoError(t, json.Unmarshal([]byte(content(t, dir, "status.json")), &s))
@@ -89,7 +89,7 @@ func TestWatch(t *testing.T) {
 	require.Zero(t, *cancelled)
 
 	out.Reset()
-	w, _, _, _ = watched(t, t.TempDir(), 3, &out, map[int]int{0: exitOK, 1: exitCheck})
+	w, _, _, _ = newTestRecorder(t, t.TempDir(), 3, &out, map[int]int{0: exitOK, 1: exitCheck})
 	require.Equal(t, []string{"1:0", "2:3"}, ids(t, out.String()), "what is known is written at once")
 	require.ErrorAs(t, w.conclude(), &stop)
 
@@ -101,7 +101,7 @@ func TestWatch(t *testing.T) {
 		{[]int{exitCheck, exitError}, "1 of 2 jobs failed; the same command tries them again; the first failure is 2 in line 2: bad"},
 		{[]int{exitError, exitUsage}, "2 of 2 jobs failed; the same command tries them again; the first failure is 1 in line 1: bad"},
 	} {
-		w, jobs, _, _ := watched(t, t.TempDir(), 2, io.Discard, nil)
+		w, jobs, _, _ := newTestRecorder(t, t.TempDir(), 2, io.Discard, nil)
 		for i := range jobs {
 			ends(w, jobs[1-i], c.exits[1-i], "bad") // the last first
 		}
@@ -115,11 +115,11 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestWatchWithoutADisk: a batch whose journal or results cannot be written does not go on, and
+// TestRecorderWithoutADisk: a batch whose journal or results cannot be written does not go on, and
 // one whose reader has gone does.
-func TestWatchWithoutADisk(t *testing.T) {
+func TestRecorderWithoutADisk(t *testing.T) {
 	dir := t.TempDir()
-	w, jobs, journal, cancelled := watched(t, dir, 2, io.Discard, nil)
+	w, jobs, journal, cancelled := newTestRecorder(t, dir, 2, io.Discard, nil)
 	require.NoError(t, journal.Close())
 	ends(w, jobs[0], exitOK, "")
 	require.Equal(t, 1, *cancelled)
@@ -130,12 +130,12 @@ func TestWatchWithoutADisk(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, files, 1, "status.json alone")
 
-	w, _, _, cancelled = watched(t, filepath.Join(dir, "none"), 1, io.Discard, nil)
+	w, _, _, cancelled = newTestRecorder(t, filepath.Join(dir, "none"), 1, io.Discard, nil)
 	require.Equal(t, 1, *cancelled)
 	require.ErrorContains(t, w.conclude(), "results.ndjson")
 
 	gone := errors.New("nobody reads")
-	w, jobs, _, cancelled = watched(t, t.TempDir(), 2, writes{gone}, nil)
+	w, jobs, _, cancelled = newTestRecorder(t, t.TempDir(), 2, writes{gone}, nil)
 	ends(w, jobs[0], exitOK, "")
 	ends(w, jobs[1], exitOK, "")
 	require.Zero(t, *cancelled)
@@ -143,7 +143,7 @@ func TestWatchWithoutADisk(t *testing.T) {
 	require.Equal(t, []string{"1:0", "2:0"}, ids(t, content(t, w.dir, "results.ndjson")))
 
 	// A record that is gone from the journal.
-	w, jobs, journal, cancelled = watched(t, t.TempDir(), 2, io.Discard, nil)
+	w, jobs, journal, cancelled = newTestRecorder(t, t.TempDir(), 2, io.Discard, nil)
 	ends(w, jobs[1], exitOK, "")
 	require.NoError(t, journal.Close())
 	w.mutex.Lock()

@@ -20,21 +20,21 @@ import (
 
 // sampleOptions are the flags of sample.
 type sampleOptions struct {
-	model       string
-	n           count
-	output      string
-	format      string
-	seed        count
-	seedGiven   bool
-	shard       shard
-	shardGiven  bool
-	refine      stepCount
-	exact       bool
-	weights     bool
-	first       count
-	firstGiven  bool
-	trainedSeed uint64 // seed of the training
-	threads     int
+	model        string
+	n            count
+	output       string
+	format       string
+	seed         count
+	seedGiven    bool
+	shard        shard
+	shardGiven   bool
+	refine       stepCount
+	exact        bool
+	weights      bool
+	first        count
+	firstGiven   bool
+	trainingSeed uint64
+	threads      int
 }
 
 func (p *program) sampleCommand() *cobra.Command {
@@ -111,7 +111,7 @@ func (p *program) sample(s *sampleOptions) error {
 	if err != nil {
 		return err
 	}
-	s.trainedSeed = cfg.Shared().Training.Seed
+	s.trainingSeed = cfg.Shared().Training.Seed
 	if s.seedGiven {
 		cfg.Shared().Training.Seed = uint64(s.seed)
 	}
@@ -254,7 +254,7 @@ func (p *program) sayExact(x engine.Exactness) {
 // samples that the training run has used. It says so, and warns if --first repeats used ones.
 func (s *sampleOptions) firstSample(cfg engine.Config, say func(string, ...any)) (uint64, error) {
 	seed := cfg.Shared().Training.Seed
-	if seed != s.trainedSeed {
+	if seed != s.trainingSeed {
 		return uint64(s.first), nil
 	}
 	used, err := usedSamples(s.model, cfg)

@@ -119,16 +119,16 @@ func (p *program) score(s *scoreOptions) error {
 	})
 }
 
-// A scoredSystem scores states.
-type scoredSystem struct {
+// A scoringSystem is a system that can score states.
+type scoringSystem struct {
 	engine.System
 	engine.Scorer
 	params  []float32       // of the generator, nil if only the target is needed
 	formats []engine.Format // that hold a whole state, so that its energy can be computed
 }
 
-// newScored builds the system of a configuration, with the params of its generator or nil.
-func newScored(cfg engine.Config, params []float32, workers *pool.Pool) (*scoredSystem, error) {
+// newScoringSystem builds the system of a configuration, with the params of its generator or nil.
+func newScoringSystem(cfg engine.Config, params []float32, workers *pool.Pool) (*scoringSystem, error) {
 	system, err := cfg.New(workers)
 	if err != nil {
 		return nil, err
@@ -155,18 +155,18 @@ func newScored(cfg engine.Config, params []float32, workers *pool.Pool) (*scored
 		engine.Release(system)
 		return nil, usagef("%s: the system does not give the energies of states", cfg.Shared().System)
 	}
-	return &scoredSystem{system, scorer, params, formats}, nil
+	return &scoringSystem{system, scorer, params, formats}, nil
 }
 
 func (p *program) scoreStates(ctx context.Context, s *scoreOptions, cfg *resolvedConfig, workers *pool.Pool) error {
-	target, err := newScored(cfg.Config, nil, workers)
+	target, err := newScoringSystem(cfg.Config, nil, workers)
 	if err != nil {
 		return err
 	}
 	defer engine.Release(target.System)
 	judge := score.NewJudge(target, nil, nil)
 	if s.model != "" {
-		model, err := p.scoredModel(s.model, target, workers)
+		model, err := p.scoringModel(s.model, target, workers)
 		if err != nil {
 			return err
 		}
@@ -197,13 +197,13 @@ func (p *program) scoreStates(ctx context.Context, s *scoreOptions, cfg *resolve
 	return p.writeScores(ctx, s, judge, in, workers)
 }
 
-// scoredModel reads a model, and checks that its states have the format of the target's.
-func (p *program) scoredModel(path string, target *scoredSystem, workers *pool.Pool) (*scoredSystem, error) {
+// scoringModel reads a model, and checks that its states have the format of the target's.
+func (p *program) scoringModel(path string, target *scoringSystem, workers *pool.Pool) (*scoringSystem, error) {
 	file, cfg, err := run.Read(p.systems, path)
 	if err != nil {
 		return nil, err
 	}
-	model, err := newScored(cfg, file.Params, workers)
+	model, err := newScoringSystem(cfg, file.Params, workers)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -58,7 +58,8 @@ type stopSignals struct {
 	isRank     atomic.Bool             // the process is one of several MPI ranks
 }
 
-// Signals receives the process's signals. A caller that subscribes it before Run loses none.
+// Signals receives the process's signals. None is lost if it is set, before Run, to a channel that
+// receives them already.
 var Signals = make(chan os.Signal, 8)
 
 // catchSignals catches signals until the function that it returns is called.

@@ -21,7 +21,7 @@ func evaluationTable(preset string, e *measure.Evaluation) *report.Table {
 	case hasPaper:
 		t.Header = append(t.Header, "paper (MMD of pairs)")
 	}
-	title := weightedTitle(e)
+	title := weightedTitle(e) // "" without averages by weights
 	if title != "" {
 		t.Header = append(t.Header, title, "error")
 	}

@@ -254,7 +254,7 @@ func (p *program) trainAndMeasure(ctx context.Context, resolved *resolvedConfig,
 	if err != nil || workers.Rank() > 0 {
 		return err
 	}
-	if err := p.printResult(t.dir, samples, shared.Preset, result); err != nil {
+	if err := p.printTraining(t.dir, samples, shared.Preset, result); err != nil {
 		return err
 	}
 	r, diagnosed := result.Diagnosis.(*diagnose.Report)
@@ -387,8 +387,8 @@ func (p *program) writeFigures(ctx context.Context, trained engine.System, cfg e
 	return draw.Write(filepath.Join(t.dir, "figures"), figures, formats...)
 }
 
-// printResult prints the table, or with --json the summary as one object.
-func (p *program) printResult(dir, samples, preset string, result *run.Result) error {
+// printTraining prints the table, or with --json the summary as one object.
+func (p *program) printTraining(dir, samples, preset string, result *run.Result) error {
 	if p.json {
 		summary := result.Summary
 		if r, ok := summary.Diagnosis.(*diagnose.Report); ok && p.inBatch { // a batch has many records

@@ -303,9 +303,9 @@ func TestRemarks(t *testing.T) {
 		{Summary: run.Summary{Steps: 12, Seconds: 3.46, Evaluations: spent, Evaluation: &measure.Evaluation{Samples: 99, Warnings: []string{"thin"}}, Diagnosis: &diagnose.Report{Verdict: diagnose.Unknown, Sentence: "Who knows."}}},
 		{Summary: run.Summary{Diagnosis: &diagnose.Report{Verdict: diagnose.Wrong, Sentence: "No."}}},
 	} {
-		require.NoError(t, p.printResult("dir", "dir/samples.npy", "paper", r))
+		require.NoError(t, p.printTraining("dir", "dir/samples.npy", "paper", r))
 	}
-	require.NoError(t, p.printResult("dir", "", "paper", &run.Result{}))
+	require.NoError(t, p.printTraining("dir", "", "paper", &run.Result{}))
 	for _, quiet := range []bool{true, false} {
 		for _, asJSON := range []bool{true, false} {
 			for _, r := range []*diagnose.Report{nil, {Sentence: "No."}} {

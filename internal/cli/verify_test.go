@@ -210,7 +210,7 @@ func TestLostModes(t *testing.T) {
 	require.Equal(t, record{System: "gmm", Check: "model.modes", Value: 1}, last)
 }
 
-func TestRepeated(t *testing.T) {
+func TestSummaryCheck(t *testing.T) {
 	table := func(generated float64) *measure.Evaluation {
 		return &measure.Evaluation{Metrics: []measure.Metric{{Name: "energy", Generated: generated, Interval: [2]float64{-1, 1}}}}
 	}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// A Part is number Index of Count processes that divide a work among them.
+// A Part is number Index of Count processes that divide work among them.
 type Part struct{ Index, Count int }
 
 // launchers have variables with the rank and the number of the processes that they start
@@ -34,7 +34,7 @@ func Step(getenv func(string) string) (p Part, launcher string, err error) {
 	return Part{0, 1}, "", nil
 }
 
-// Shard returns the process's part among all that divide a work: the tasks of a
+// Shard returns the process's part among all that divide work: the tasks of a
 // Slurm array, each of which may be a step of several processes.
 func Shard(getenv func(string) string) (Part, error) {
 	p, _, err := Step(getenv)

@@ -29,15 +29,15 @@ import (
 // and maps replace what dst had, with nothing shared.
 func Decode(data []byte, file string, dst any) error { return decode(data, file, dst, false) }
 
-// decode is Decode, or DecodeAll if draft is true.
-func decode(data []byte, file string, dst any, draft bool) error {
+// decode is Decode, or DecodeAll if all is true.
+func decode(data []byte, file string, dst any, all bool) error {
 	v := destination(dst)
 	root, fault := parse(data)
 	if fault == nil {
 		removeSettled(root, dst)
 		fault = assign(v, root, "")
 	}
-	if fault == nil && !draft {
+	if fault == nil && !all {
 		fault = inapplicable(v, root)
 	}
 	if fault == nil {
@@ -64,22 +64,22 @@ func DecodeAll(data []byte, file string, dst any) error { return decode(data, fi
 // is taken as a string, or for a list as the list's items without their
 // brackets. After the last assignment no assigned key may be absent. All errors are
 // *AssignmentError.
-func Set(dst any, assignments ...string) error { return assignAll(dst, assignments, false) }
+func Set(dst any, assignments ...string) error { return set(dst, assignments, false) }
 
 // SetAll is Set that accepts keys of choices that dst does not make.
-func SetAll(dst any, assignments ...string) error { return assignAll(dst, assignments, true) }
+func SetAll(dst any, assignments ...string) error { return set(dst, assignments, true) }
 
-func assignAll(dst any, assignments []string, draft bool) error {
+func set(dst any, assignments []string, all bool) error {
 	v := destination(dst)
 	roots := make([]*node, len(assignments))
 	for i, a := range assignments {
-		root, err := setOne(v, a)
+		root, err := setAssignment(v, a)
 		if err != nil {
 			return &AssignmentError{a, err}
 		}
 		roots[i] = root
 	}
-	if draft {
+	if all {
 		return nil
 	}
 	for i, root := range roots {
@@ -90,8 +90,8 @@ func assignAll(dst any, assignments []string, draft bool) error {
 	return nil
 }
 
-// setOne applies an assignment and returns the tree of the object that it assigned.
-func setOne(v reflect.Value, assignment string) (*node, *Error) {
+// setAssignment applies an assignment and returns the tree of the object that it assigned.
+func setAssignment(v reflect.Value, assignment string) (*node, *Error) {
 	path, value, found := strings.Cut(assignment, "=")
 	path = strings.TrimSpace(path)
 	switch {

@@ -190,15 +190,15 @@ func TestChosen(t *testing.T) {
 		"stop.open: yes does not go with route.kind, which is tram; set stop.open to no or maybe, or route.kind to bus")
 }
 
-// TestDrafts take keys of kinds that are not chosen, and images give them.
-func TestDrafts(t *testing.T) {
+// TestDecodeAll: DecodeAll accepts keys of choices that are not made, and EncodeAll writes them.
+func TestDecodeAll(t *testing.T) {
 	d := &drawing{Frame: figure{Kind: "box", Width: 3, Radius: 5}}
-	image, err := EncodeAll(d)
+	text, err := EncodeAll(d)
 	require.NoError(t, err)
-	require.Contains(t, string(image), `"radius":5`)
-	require.Error(t, Decode(image, "f", new(drawing)))
+	require.Contains(t, string(text), `"radius":5`)
+	require.Error(t, Decode(text, "f", new(drawing)))
 	back := new(drawing)
-	require.NoError(t, DecodeAll(image, "f", back))
+	require.NoError(t, DecodeAll(text, "f", back))
 	require.Equal(t, d, back)
 	require.ErrorContains(t, DecodeAll([]byte(`{"frame": {"radios": 2}}`), "f", back), "frame.radios: unknown key; did you mean frame.radius?")
 	require.NoError(t, SetAll(back, "frame.radius=7"))

@@ -76,8 +76,8 @@ func TestChainsOfLinks(t *testing.T) {
 	}
 }
 
-// TestApart: files that are one, by whatever name.
-func TestApart(t *testing.T) {
+// TestCheckDistinct: files that are one, by whatever name.
+func TestCheckDistinct(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
 	require.NoError(t, os.WriteFile(in("a"), nil, 0o600))
@@ -226,7 +226,7 @@ func TestWayToTheDisk(t *testing.T) {
 		n, err := p.Write(data[:c.n])
 		require.NoError(t, err)
 		require.EqualValues(t, c.n, n)
-		require.Equal(t, c.started, p.flushed)
+		require.Equal(t, c.started, p.started)
 	}
 	require.EqualValues(t, 2*writebackLen+10, p.written)
 }

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestRoom(t *testing.T) {
+func TestCheckSpace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.npy")
 	require.NoError(t, checkSpace(path, 1))
 	err := checkSpace(path, 1<<62) // more than any disk

@@ -47,7 +47,7 @@ func Follow(path string) (string, error) {
 type Pending struct {
 	*renameio.PendingFile
 	path             string
-	written, flushed int64 // number of bytes, and how many of them writeback has begun for
+	written, started int64 // bytes written, and those of them whose writeback has begun
 }
 
 // Create begins a file that Commit gives its name. It follows links. The file's
@@ -82,9 +82,9 @@ const writebackLen = 8 << 20
 func (p *Pending) Write(data []byte) (int, error) {
 	n, err := p.File.Write(data)
 	p.written += int64(n)
-	if length := p.written - p.flushed; length >= writebackLen {
-		startWriteback(p.File, p.flushed, length)
-		p.flushed = p.written
+	if length := p.written - p.started; length >= writebackLen {
+		startWriteback(p.File, p.started, length)
+		p.started = p.written
 	}
 	return n, err
 }

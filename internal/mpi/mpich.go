@@ -42,13 +42,12 @@ static void revgen_linger(void) {
 */
 import "C"
 
-// finalizes tells Abort to end MPI if all ranks end at the same time. If one exits without doing so,
+// finalizeOnAbort tells Abort to end MPI if all ranks end at the same time. If one exits without doing so,
 // MPICH's mpirun kills the others, and takes their codes.
-const finalizes = true
+const finalizeOnAbort = true
 
-// linger is called before an exit with a code other than 0. Once the proxy of MPICH's mpirun has passed on
-// a signal, it may take 0 for the code of a process: namely if it waits for the process after
-// stdout and stderr of all processes of a node have closed (HYD_pmcd_pmip.downstream.forced_cleanup
-// in hydra's pmip.c). So stdout and stderr are to close one after the other, and after the process
-// has ended.
+// linger is called before an exit with a code other than 0. After the proxy of MPICH's mpirun has passed
+// on a signal, it takes 0 for the code of any process that it waits for after stdout and stderr of all
+// processes of a node have closed (HYD_pmcd_pmip.downstream.forced_cleanup in hydra's pmip.c). So linger
+// lets them close one after the other, and after the process has ended.
 func linger() { C.revgen_linger() }

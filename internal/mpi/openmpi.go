@@ -5,8 +5,8 @@ package mpi
 // #cgo pkg-config: ompi
 import "C"
 
-// finalizes is false because Open MPI's mpirun passes on what ranks write more reliably if MPI_Abort
+// finalizeOnAbort is false because Open MPI's mpirun passes on what ranks write more reliably if MPI_Abort
 // ends it than if a signal does after ranks have exited.
-const finalizes = false
+const finalizeOnAbort = false
 
 func linger() {}

@@ -362,19 +362,19 @@ func (w *world) Finalize(code int) error {
 
 // Times of Abort.
 const (
-	// forwarding is how long a launcher is given to pass on what was written to stderr, because Open
-	// MPI's drops what it has not read when the job is aborted. For as long Abort waits for the
-	// other ranks.
-	forwarding = 500 * time.Millisecond
-	// finalizing is how long MPI may take to end.
-	finalizing = 2 * time.Second
+	// forwardTime is how long a launcher is given to pass on what was written to stderr, because Open
+	// MPI's drops what it has not read when the job is aborted. Abort waits as long for
+	// the other ranks.
+	forwardTime = 500 * time.Millisecond
+	// finalizeTime is how long MPI may take to end.
+	finalizeTime = 2 * time.Second
 )
 
 func (w *world) Abort(code int) {
-	forwarded := time.After(forwarding)
+	forwarded := time.After(forwardTime)
 	here := C.revgen_is(w.thread) != 0
-	if here && finalizes && w.Meet(forwarding) {
-		time.AfterFunc(finalizing, func() { os.Exit(code) })
+	if here && finalizeOnAbort && w.Meet(forwardTime) {
+		time.AfterFunc(finalizeTime, func() { os.Exit(code) })
 		_ = w.Finalize(code)
 		os.Exit(code)
 	}

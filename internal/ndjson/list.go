@@ -46,7 +46,8 @@ func (f *Field) scan(dst []byte, line []byte, maxDepth int) bool {
 	}
 }
 
-// A signRun is the length of numbers with their commas.
+// A signRun says how many numbers were stored, and how many bytes of the line they take with their
+// commas.
 type signRun struct{ numbers, bytes int }
 
 // scanSigns stores numbers 1 and −1, each followed by a comma and at most one blank, as in most

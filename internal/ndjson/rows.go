@@ -79,7 +79,7 @@ func (l Layout) each(in io.Reader, limits Limits, goroutines int, fast bool, do 
 		for s := newSource(in, limits); s.err == nil && !s.inLine; {
 			select {
 			case b := <-idle:
-				s.fill(&b.lines, minBlockBytes)
+				s.fill(&b.lines, rowBlockBytes)
 				if b.inputErr = nil; b.overlong != nil {
 					b.inputErr = b.overlong
 				} else if !errors.Is(s.err, io.EOF) {
@@ -107,8 +107,8 @@ func (l Layout) each(in io.Reader, limits Limits, goroutines int, fast bool, do 
 	return nil
 }
 
-// minBlockBytes is the least length of a block of rows.
-const minBlockBytes = 1 << 19
+// rowBlockBytes is the least length of a block of rows.
+const rowBlockBytes = 1 << 19
 
 // A block is some lines and their rows.
 type block struct {

@@ -26,11 +26,11 @@ import (
 // polling takes time from the threads that it waits for, so the thread hardly polls
 // for a multiple of the time that it stood still.
 const (
-	pollTime      = 250 * time.Microsecond
-	crowdedTime   = pollTime / 32          // to poll where processors are crowded
-	polls         = 1 << 10                // between looks at the clock
-	preempted     = 200 * time.Microsecond // between looks at the clock of a thread that was preempted
-	crowdedFactor = 10                     // how long processors count as crowded, in times that a thread stood still
+	pollTime        = 250 * time.Microsecond
+	crowdedPollTime = pollTime / 32          // to poll where processors are crowded
+	polls           = 1 << 10                // between looks at the clock
+	preempted       = 200 * time.Microsecond // between looks at the clock of a thread that was preempted
+	crowdedFactor   = 10                     // how long processors count as crowded, in times that a thread stood still
 )
 
 // A Pool executes loops on a fixed number of threads. Its methods must be
@@ -175,7 +175,7 @@ func (t *poller) poll(done func() bool) bool {
 	limit := pollTime
 	start := time.Now()
 	if start.Before(t.crowdedUntil) {
-		limit = crowdedTime
+		limit = crowdedPollTime
 	}
 	for last := start; ; runtime.Gosched() {
 		for range polls {

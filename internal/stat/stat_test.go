@@ -170,7 +170,7 @@ func TestWassersteinIsInterrupted(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	l := &watched{uniform: uniform{0}, at: 10, then: cancel}
+	l := &newTestRecorder{uniform: uniform{0}, at: 10, then: cancel}
 	distance, standardError, err := Wasserstein(ctx, x, l)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Zero(t, distance)
@@ -182,14 +182,14 @@ func TestWassersteinIsInterrupted(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// watched is a uniform law that counts the calls of its CDF.
-type watched struct {
+// newTestRecorder is a uniform law that counts the calls of its CDF.
+type newTestRecorder struct {
 	uniform
 	calls, at int
 	then      func()
 }
 
-func (w *watched) CDF(x float64) float64 {
+func (w *newTestRecorder) CDF(x float64) float64 {
 	if w.calls++; w.calls == w.at {
 		w.then()
 	}

@@ -18,7 +18,7 @@ func TestString(t *testing.T) {
 	}
 }
 
-func TestOf(t *testing.T) {
+func TestVersionOf(t *testing.T) {
 	build := &debug.BuildInfo{
 		Main:     debug.Module{Version: "(devel)"},
 		Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "4431d142f24b0123"}, {Key: "vcs.modified", Value: "true"}, {Key: "-tags", Value: "purego"}},

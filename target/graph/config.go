@@ -45,7 +45,7 @@ type GeneratorConfig struct {
 	Kind                       string `json:"kind" enum:"hierarchy,perceptron"`
 	perceptron.GeneratorConfig `when:"kind=perceptron"`
 	Neighbours                 int `json:"neighbours" when:"kind=hierarchy"` // largest number of drawn spins that a spin is drawn given
-	// Inputs says which drawn spins these are: the "nearest", or "reached". A random walk from the
+	// Inputs says which drawn spins a spin is drawn given: the "nearest", or the "reached" ones. A random walk from the
 	// spin takes a bond with a probability proportional to tanh β|J|, until it comes to a drawn
 	// spin. The spins at which it most probably ends are reached; the law of the spin does not
 	// depend on spins at which no walk ends.

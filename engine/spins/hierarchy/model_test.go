@@ -742,8 +742,8 @@ func conditional(t *Target, known, i int) map[int]float64 {
 	return all
 }
 
-// TestMostReached: on a line of spins a gambler's ruin, over a weak bond no walk.
-func TestMostReached(t *testing.T) {
+// TestMostLikelyEnds: on a line of spins a gambler's ruin, over a weak bond no walk.
+func TestMostLikelyEnds(t *testing.T) {
 	line := Target{Spins: 7, Beta: 1}
 	for i := range 6 {
 		line.Bonds = append(line.Bonds, Bond{I: i, J: i + 1, Coupling: 0.5})

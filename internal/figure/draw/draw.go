@@ -54,7 +54,7 @@ func describeFigure(f *figure.Figure) string {
 	for _, row := range f.Rows {
 		label := "values"
 		for i := range row.Panels {
-			if cmp.Or(row.Panels[i].Width, 1) < colourBarWidth {
+			if cmp.Or(row.Panels[i].Width, 1) < maxColourBarWidth {
 				continue
 			}
 			label = cmp.Or(row.Panels[i].Y.Label, label)

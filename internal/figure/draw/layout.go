@@ -73,8 +73,8 @@ func (l *layout) xLabelLines(label string) []string {
 	return l.lines(label, labelSize, figureWidth-2*margin-40)
 }
 
-// colourBarWidth is the width below which a panel is a colour bar.
-const colourBarWidth = 0.3
+// maxColourBarWidth is the width below which a panel is a colour bar.
+const maxColourBarWidth = 0.3
 
 func (l *layout) style(size vg.Length) text.Style {
 	return text.Style{

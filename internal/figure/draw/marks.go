@@ -167,7 +167,7 @@ func (l layer) dot() draw.GlyphStyle {
 // heat draws a grid as one image. It interpolates between the centres of cells, unless they hold
 // states.
 func (l layer) heat(c draw.Canvas, p *plot.Plot) {
-	const minPixels = 360 // at least, in each direction
+	const minPixels = 360 // in each direction
 	g := l.Grid
 	width, height := g.NX*((minPixels+g.NX-1)/g.NX), g.NY*((minPixels+g.NY-1)/g.NY)
 	if g.NX == 1 {

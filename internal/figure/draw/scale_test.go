@@ -99,9 +99,9 @@ func TestScales(t *testing.T) {
 	}
 }
 
-// TestFinite: points with an undefined value are left out, lines are broken there, and layers
+// TestFiniteLayers: points with an undefined value are left out, lines are broken there, and layers
 // without any are left out.
-func TestFinite(t *testing.T) {
+func TestFiniteLayers(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	x := []float64{1, 2, 3, 4}
 	for _, c := range []struct {
