@@ -61,7 +61,8 @@ type Tally struct {
 type Counted interface {
 	// Count sets the tally in which evaluations are counted from now on.
 	Count(*Tally)
-	// Operations returns how many numbers an evaluation computes, 0 where that is not known.
+	// Operations returns how many operations of about a nanosecond an evaluation takes, 0 where that is not
+	// known.
 	Operations() int
 }
 

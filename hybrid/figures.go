@@ -13,12 +13,12 @@ import (
 
 // Sizes of the figure.
 const (
-	shownModes    = 3    // modes whose conditional law is shown
-	wellBins      = 32   // bins of a panel of a conditional law
-	marginalBins  = 150  // bins of the marginal law
-	curvePoints   = 201  // of a panel of a conditional law
-	shownEnergy   = 3.5  // E at the ends of a conditional law's panel, where e^{−E} is 0.03
-	leastProbable = 1e-4 // lower end of the marginal density's axis
+	shownModes   = 3    // modes whose conditional law is shown
+	wellBins     = 32   // bins of a panel of a conditional law
+	marginalBins = 150  // bins of the marginal law
+	curvePoints  = 201  // of a panel of a conditional law
+	shownEnergy  = 3.5  // E at the ends of a conditional law's panel, where e^{−E} is 0.03
+	minDensity   = 1e-4 // lower end of the marginal density's axis
 )
 
 // Figures shows the laws of x in each mode, about its wells, the law of x over
@@ -47,7 +47,7 @@ func illustrate(t *Target, byMode [][]float64, samples int) figure.Figure {
 	marginal := densityPanel(t.Density, -edge, edge, h, samples)
 	marginal.Width = 3
 	marginal.X.Label = "*x*, over all modes"
-	marginal.Y = figure.Axis{Label: "*p*(*x*)", Scale: figure.Log, Min: leastProbable, Max: 3 * t.peak()}
+	marginal.Y = figure.Axis{Label: "*p*(*x*)", Scale: figure.Log, Min: minDensity, Max: 3 * t.peak()}
 	f.Rows = []figure.Row{{Panels: conditional}, {Panels: []figure.Panel{marginal, modePanel(byMode, samples)}}}
 	return f
 }

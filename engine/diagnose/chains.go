@@ -191,7 +191,7 @@ func (d *diagnosis) thin(t *trace, states []int) bool {
 
 func (d *diagnosis) runChains(ctx context.Context, w chains.Walk, between int) (*chainResult, error) {
 	n, draws := d.options.Chains, d.options.Draws
-	seen, likely, came := trace{n: n}, []float64(nil), slices.Repeat([]bool{true}, n)
+	seen, logPi, came := trace{n: n}, []float64(nil), slices.Repeat([]bool{true}, n)
 	if !d.glance { // a glance counts the second half of the chains' way
 		clear(d.visits)
 	}
@@ -207,7 +207,7 @@ func (d *diagnosis) runChains(ctx context.Context, w chains.Walk, between int) (
 		}
 		seen.add(w, d.observe(w, n), draws)
 		d.visit(came)
-		likely = append(likely, d.logPi...)
+		logPi = append(logPi, d.logPi...)
 		if x, dim := coordinates(w, n); x != nil {
 			at.add(x, dim, d.center)
 		}
@@ -217,7 +217,7 @@ func (d *diagnosis) runChains(ctx context.Context, w chains.Walk, between int) (
 	for _, s := range c.summaries {
 		c.RHat, c.EffectiveSize = max(c.RHat, s.RHat), min(c.EffectiveSize, s.EffectiveSize)
 	}
-	c.climbs = climbs(likely, n)
+	c.climbs = climbs(logPi, n)
 	for i, on := range c.climbs {
 		if on && d.logPi[i] < d.lowLogPi {
 			d.visits[i] = visits{}
@@ -251,12 +251,12 @@ func (d *diagnosis) approach(ctx context.Context, w chains.VectorWalk, piece, ma
 
 // climbs reports of each chain whether the mean ln π of the second half of its draws is no lower than
 // the highest of the first half. Such a chain is on its way, or cannot move.
-func climbs(likely []float64, chains int) []bool {
-	climbs, half := make([]bool, chains), len(likely)/chains/2
+func climbs(logPi []float64, chains int) []bool {
+	climbs, half := make([]bool, chains), len(logPi)/chains/2
 	for i := range climbs {
 		highest, later := math.Inf(-1), 0.0
 		for t := range 2 * half {
-			if v := likely[t*chains+i]; t < half {
+			if v := logPi[t*chains+i]; t < half {
 				highest = max(highest, v)
 			} else {
 				later += v / float64(half)
@@ -282,10 +282,10 @@ func (d *diagnosis) far() (count int, beyond []int) {
 	} else {
 		samples, ends, scale = d.ends()
 	}
-	settled, logs, likely := ends[:0:0], []float64(nil), d.logDensities(d.chainWalk, ends)
+	settled, logs, logPi := ends[:0:0], []float64(nil), d.logDensities(d.chainWalk, ends)
 	var which []int
 	for i := 0; i < len(ends); i += stride {
-		if d.chain.climbs[i/stride] && likely[i/stride] < d.lowLogPi {
+		if d.chain.climbs[i/stride] && logPi[i/stride] < d.lowLogPi {
 			continue
 		}
 		settled = append(settled, ends[i:i+stride]...)
@@ -401,8 +401,8 @@ func (d *diagnosis) compare(j, stage int) *Comparison {
 
 // disagree returns the mean at a stage that is farthest from the chains', and whether it is too far
 // for chance. Observables take part if they are off by an error that counts.
-func (d *diagnosis) disagree(stage int) (worst gap, beyond bool) {
-	if worst, beyond = d.away(stage); beyond {
+func (d *diagnosis) disagree(stage int) (worst gap, significant bool) {
+	if worst, significant = d.away(stage); significant {
 		return worst, true
 	}
 	worst = gap{}

@@ -130,7 +130,7 @@ type gap struct {
 
 // away returns the coordinate whose mean at a stage is farthest from the chains', and whether it is
 // too far for chance.
-func (d *diagnosis) away(stage int) (worst gap, beyond bool) {
+func (d *diagnosis) away(stage int) (worst gap, significant bool) {
 	if d.chain == nil || d.chain.coordinates == nil {
 		return worst, false
 	}

@@ -302,7 +302,7 @@ func TestWhatIsThin(t *testing.T) {
 var _ engine.Prober = (*glancing)(nil)
 
 // TestAdoptsMany: sums of many samples tell by how much averages as drawn are off, and how precisely, as
-// their weights do one by one; where fewer tell it more precisely, or columns are others, they are believed.
+// their weights do one by one; where fewer samples tell it more precisely, or columns are others, shifts stay.
 func TestAdoptsMany(t *testing.T) {
 	const n = 5000
 	r := rand.New(rand.NewPCG(11, 12))

@@ -17,7 +17,8 @@ type Options struct {
 	Chains  int    // number of independent chains
 	Draws   int    // number of draws of each chain
 	// Evaluation, if not nil, was measured on other samples of the generator, more than are
-	// diagnosed. No verdict trusts samples that it refutes, or weights if its own have a heavy tail.
+	// diagnosed. No verdict trusts samples that it refutes, nor weights alone if its own cannot be
+	// trusted.
 	Evaluation *measure.Evaluation
 	Moves      int           // limit of the steps of all states together, the same on any machine; 0 for none
 	Time       time.Duration // limit of the time, 0 for none; the report says what a limit cuts short
@@ -59,18 +60,18 @@ func Brief(moves int) Options {
 }
 
 // Share returns the moves of a brief diagnosis after a training whose steps draw so many states in
-// all. A 48th as many moves take about a tenth of the training's time. Short trainings have more:
-// 3·2²⁰ for small states, about a second, fewer for larger states and laborious targets. A system that
-// tells its Operations has no more moves for that than the training has states.
+// all. A 48th as many moves take about a tenth of the training's time. Short trainings have at
+// least 3·2²⁰ for small states, about a second, and fewer for larger states and laborious targets. If the
+// system tells its Operations, this minimum is at most the number of states.
 func Share(system engine.System, states int) int {
 	const few, many, bytes = 1 << 18, 3 << 20, 1 << 28
-	const numbers = 1 << 7 // numbers that are computed in the time of a move
+	const operations = 1 << 7 // operations in the time of a move
 	least := few
 	if s, ok := system.(engine.Sampler); ok {
 		least = min(max(few, bytes/max(1, s.Formats()[0].RowBytes)), many)
 	}
 	if s, ok := system.(interface{ Operations() int }); ok {
-		least = min(least/max(1, s.Operations()/numbers), states)
+		least = min(least/max(1, s.Operations()/operations), states)
 	}
 	return max(states/48, least, 1)
 }

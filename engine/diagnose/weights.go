@@ -295,7 +295,7 @@ func (d *diagnosis) tolerance(j int, deviation float64) float64 {
 // resolved reports whether every error that counts would show, or a larger one shows.
 func (d *diagnosis) resolved() bool { return d.growthNeeded() <= 1 }
 
-// growthNeeded returns the factor, at least 1, by which the number of samples must grow for that.
+// growthNeeded returns the factor, at least 1, by which the number of samples must grow until resolved.
 func (d *diagnosis) growthNeeded() float64 {
 	ratio := 1. // visible error over present error; errors fall as 1/√n
 	for _, s := range d.shifts {

@@ -49,7 +49,7 @@ func ImportanceMetrics(r []float64, logZ float64) []Metric {
 	if math.IsNaN(logZ) {
 		return rows
 	}
-	// Parameters and states in float32 leave ln q uncertain by as much.
+	// Parameters and states in float32 leave ln q uncertain by about this much.
 	const rounding = 0x1p-23
 	chance := math.Hypot(Weigh(r).LogZError, estimate.Unseen)
 	rows[1] = rows[1].Judged(stat.MeanAbsolute(math.Hypot(chance, rounding)), nil)

@@ -43,7 +43,7 @@ func (w *Weights) UnseenBias(places []Place) (bias float64) {
 		}
 	}
 	for _, p := range unknown {
-		if !slices.ContainsFunc(counted, p.near) && !(p.maxBias() <= negligible) {
+		if !slices.ContainsFunc(counted, p.near) && !(p.maxBias() <= maxUnknownBias) {
 			return math.NaN()
 		}
 	}
@@ -51,8 +51,8 @@ func (w *Weights) UnseenBias(places []Place) (bias float64) {
 }
 
 const (
-	maxWidth   = 100  // of a place of unknown mass, in widths of the samples
-	negligible = 1e-6 // bias, in standard deviations
+	maxWidth       = 100  // of a place of unknown mass, in widths of the samples
+	maxUnknownBias = 1e-6 // bias of places of unknown mass that does not matter, in standard deviations
 )
 
 // maxBias returns the bias by a place that is maxWidth times as wide as the samples.

@@ -34,14 +34,14 @@ const (
 	ampleSize    = 0.9  // effective size from which on the generator covers most of the target
 	outlier      = 10   // weight, over the mean, and term, over the deviation, above which values stand out
 
-	maxK      = 0.7 // k̂ above which means converge too slowly (Vehtari et al., 2024)
-	heavyK    = 0.5 // k̂ above which the variance is infinite, so that more weights show more of it
-	noMeanK   = 1   // k̂ from which on weights have no mean, and nothing bounds the unseen part of Z
-	slowK     = 0.3 // k̂ of a function's terms above which the largest have much of the variance
-	maxSlowK  = 0.9 // limit of the k̂ of terms
-	minTail   = 0.1 // share of a tail that is less than a mean's error by chance, in units of 1/√n
-	maxUnseen = 0.5 // largest unseen part of Z of usable weights, in units of 1/√n
-	maxTail   = 0.3 // largest share of a tail without a mean, in units of 1/√n
+	maxK              = 0.7 // k̂ above which means converge too slowly (Vehtari et al., 2024)
+	infiniteVarianceK = 0.5 // k̂ above which the variance is infinite, so that more weights show more of it
+	noMeanK           = 1   // k̂ from which on weights have no mean, and nothing bounds the unseen part of Z
+	slowK             = 0.3 // k̂ of a function's terms above which the largest have much of the variance
+	maxSlowK          = 0.9 // limit of the k̂ of terms
+	minTail           = 0.1 // share of a tail that is less than a mean's error by chance, in units of 1/√n
+	maxUnseen         = 0.5 // largest unseen part of Z of usable weights, in units of 1/√n
+	maxTail           = 0.3 // largest share of a tail without a mean, in units of 1/√n
 )
 
 // NewWeights is Weigh of samples with R = r, with the tail of the weights and a warning.
@@ -55,7 +55,7 @@ func NewWeights(r []float64) Weights {
 	n, k := float64(len(r)), w.ParetoK
 	// The weights say nothing of a region where q expects less than one sample.
 	w.LogZError = math.Hypot(w.LogZError, 1/n)
-	if k > heavyK {
+	if k > infiniteVarianceK {
 		// Pareto's law has this share beyond the largest of n weights, which is exceeded with a
 		// probability of 1/n. The mean is subtracted: its error by chance is counted already.
 		w.Unseen = (w.Largest - 1) / n / (1 - min(k, maxK))
@@ -103,7 +103,7 @@ func (w *Weights) CountBeyond(logWeights []float64) (largest int) {
 
 // Level reports whether the weights hardly vary and can be trusted. They then show every error of
 // the samples, except for regions that the samples leave out.
-func (w *Weights) Level() bool { return w.Trusted() && w.Even() && !w.TailAbove(heavyK) }
+func (w *Weights) Level() bool { return w.Trusted() && w.Even() && !w.TailAbove(infiniteVarianceK) }
 
 // Ample reports whether the generator covers most of the target that its samples have seen.
 func (w *Weights) Ample() bool { return w.EffectiveSize >= ampleSize }

@@ -123,7 +123,7 @@ func TestPartIsALocalOptimum(t *testing.T) {
 	require.Less(t, parts, 60)
 }
 
-// TestCouplings: a bond of a product of two coordinates is its size where both change, as a mean over pairs
+// TestCouplings: a coupling of a product of two coordinates is its size where both change, as a mean over pairs
 // of members, of which no one counts more than ten and none that rounding may be.
 func TestCouplings(t *testing.T) {
 	const d, n, pairs = 4, 50, 12

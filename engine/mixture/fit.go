@@ -160,7 +160,7 @@ func (f *fit) maximise() {
 				c.Factor[row(i)+b] /= n + lean
 			}
 		}
-		Factorise(c.Factor, d, leastPart, leastVariance)
+		Factorise(c.Factor, d, minPart, minVariance)
 		c.Weight = n + 1
 		total += c.Weight
 	}
@@ -171,8 +171,8 @@ func (f *fit) maximise() {
 
 // Lower limits of the variances of Gaussians, for Factorise.
 const (
-	leastPart     = 1e-12
-	leastVariance = 1e-300
+	minPart     = 1e-12
+	minVariance = 1e-300
 )
 
 // Factorise replaces the lower triangle of a covariance, row after row, by its Cholesky factor. The
@@ -348,7 +348,7 @@ func (f *fit) pooledFactor(excluded func(j int) bool) []float64 {
 	for i := range factor {
 		factor[i] /= weight
 	}
-	Factorise(factor, f.dim, leastPart, leastVariance)
+	Factorise(factor, f.dim, minPart, minVariance)
 	return factor
 }
 
@@ -501,8 +501,9 @@ type Look struct {
 	Excess   float64 // mean excess kurtosis of the coordinates, below 0 if their tails are light
 	Width    float64 // typical standard deviation of the Gaussians that describe it
 	Freedom  float64 // mean Component.Freedom of the Gaussians that settled, 0 if none did
-	// Components is how many Gaussians settled, but for light ones, or else how many leave
-	// little of ln π unexplained, from Many to 2 Many.
+	// Components is how many Gaussians settled, but for light ones. If none did, it is 1 above
+	// InShape coordinates, 0 if Gaussian, and else how many leave little of ln π unexplained,
+	// from Many to 2 Many.
 	Components int
 }
 
@@ -657,7 +658,7 @@ func (found *Found) unexplained(dim int) (residual, variance float64) {
 		}
 	}
 	variance = equations[row(features)+features] / n
-	Factorise(equations, features+1, leastPart, leastVariance)
+	Factorise(equations, features+1, minPart, minVariance)
 	residual = equations[row(features)+features]
 	return residual * residual / n, variance
 }

@@ -127,10 +127,10 @@ func TestMaximise(t *testing.T) {
 	constant := newFit(t.Context(), []float32{3, 0, 3, 0}, 2, 1)
 	require.InEpsilonSlice(t, []float64{9e-12, 1e-36}, constant.variance, 1e-9)
 	flat := []float64{4, 8, 16}
-	Factorise(flat, 2, leastPart, leastVariance)
+	Factorise(flat, 2, minPart, minVariance)
 	require.InEpsilonSlice(t, []float64{2, 4, 4e-6}, flat, 1e-12)
 	nothing := []float64{0}
-	Factorise(nothing, 1, leastPart, leastVariance)
+	Factorise(nothing, 1, minPart, minVariance)
 	require.InEpsilon(t, 1e-150, nothing[0], 1e-12)
 }
 

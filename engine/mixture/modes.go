@@ -17,7 +17,7 @@ const (
 	farWalkers     = 128 // half as many, of half the moves, if evaluations are spared
 	farMoves       = 200 // of each walker
 	farMovesPerDim = 20  // of each walker, for each coordinate
-	farDivisor     = 4   // members of a population, to one of a population about a walker
+	farDivisor     = 4   // a population about a walker has 1/farDivisor of the members
 	minFarMembers  = 32
 	farReach       = 3 // scale of the Gaussian about a walker, in deviations that fit its steps
 	maxFarModes    = 8 // populations about walkers that add a mode

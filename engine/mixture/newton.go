@@ -121,7 +121,7 @@ type settlingState struct {
 	Best              settled
 	Precision         []float64 // Σ⁻¹, [d][d] by its upper triangle
 	Noise             []float32 // of judge
-	Rounds            uint64    // of the search
+	Rounds            uint64    // of the scout
 	Draws, Iterations int
 }
 

@@ -282,7 +282,7 @@ func TestNothingSettles(t *testing.T) {
 	require.InDelta(t, d*math.Ln2, found.LogZ, 0.3)
 }
 
-// newTestScout is a search of one walker with a density.
+// newTestScout is a scout of one walker with a density.
 func newTestScout(t *testing.T, d int, own func() Density) *scout {
 	workers := pool.New(1)
 	t.Cleanup(workers.Close)

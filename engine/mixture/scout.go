@@ -68,19 +68,19 @@ type scout struct {
 	nextLogPi, nextLogBase []float64 // ln π and ln p_0 of the proposals
 	uniforms               []float32
 	moveShapes             *Packed // shapes of moves, nil for spheres
-	baseNorm               float64
+	logBaseNorm            float64 // of ln p_0
 	accepted               []bool
 	nextAncestor           []int // ancestors of the resampled members
 }
 
 // A scoutState is what an interrupted scout goes on from.
 type scoutState struct {
-	X               []float32 // members or walkers, [n][d]
-	LogPi, LogBase  []float64 // their ln π and ln p_0
-	Beta            float64
-	Lengths         []float64 // of each one's moves
-	Round           uint64    // number of draws from the stream so far
-	Ancestor, Shape []int     // each one's ancestor among the members drawn from p_0; index in Shapes
+	X                    []float32 // members or walkers, [n][d]
+	LogPi, LogBase       []float64 // their ln π and ln p_0
+	Beta                 float64
+	Lengths              []float64 // of each one's moves
+	Round                uint64    // number of draws from the stream so far
+	Ancestor, ShapeIndex []int     // each one's ancestor among the members drawn from p_0; index in Shapes
 
 	Steps     int         // moves of a walk, or sweeps, so far
 	MovesLeft int         // number of moves still to take at Beta
@@ -106,10 +106,10 @@ func (s *scout) recall(p *notes.Page) bool {
 
 const scoutRows = 64 // members that one thread moves at once
 
-// Run looks for the weight of a target of d coordinates. own returns a density for
-// each thread. When ctx ends it returns ctx's error, after the move under way.
-func (s Scout) Run(ctx context.Context, dim int, own func() Density, workers *pool.Pool) (*Found, error) {
-	e := s.newScout(ctx, dim, pool.NewTools(workers, own), workers)
+// Run looks for the weight of a target of d coordinates. newDensity returns a density
+// for each thread. When ctx ends it returns ctx's error, after the move under way.
+func (s Scout) Run(ctx context.Context, dim int, newDensity func() Density, workers *pool.Pool) (*Found, error) {
+	e := s.newScout(ctx, dim, pool.NewTools(workers, newDensity), workers)
 	placed := e.Center != nil && e.Scale != nil
 	if !placed {
 		e.locate()
@@ -138,13 +138,13 @@ func (s Scout) Run(ctx context.Context, dim int, own func() Density, workers *po
 }
 
 // newScout returns a scout that has done nothing yet.
-func (s Scout) newScout(ctx context.Context, dim int, own *pool.Tools[Density], workers *pool.Pool) *scout {
+func (s Scout) newScout(ctx context.Context, dim int, densities *pool.Tools[Density], workers *pool.Pool) *scout {
 	n := s.Population
 	return &scout{
-		Scout: s, ctx: ctx, dim: dim, workers: workers, densities: own,
+		Scout: s, ctx: ctx, dim: dim, workers: workers, densities: densities,
 		scoutState: scoutState{
 			X: make([]float32, n*dim), LogPi: make([]float64, n), LogBase: make([]float64, n),
-			Lengths: make([]float64, n), Ancestor: make([]int, n), Shape: make([]int, n),
+			Lengths: make([]float64, n), Ancestor: make([]int, n), ShapeIndex: make([]int, n),
 		},
 		proposal: make([]float32, n*dim), nextLogPi: make([]float64, n), nextLogBase: make([]float64, n),
 		uniforms: make([]float32, 4*n), accepted: make([]bool, n), nextAncestor: make([]int, n),
@@ -196,7 +196,7 @@ func (s *scout) move() {
 				v := float64(z[i])
 				if s.moveShapes != nil {
 					v = 0
-					for c, f := range s.moveShapes.factor[s.Shape[r]*s.moveShapes.model.triangle+row(i):][:i+1] {
+					for c, f := range s.moveShapes.factor[s.ShapeIndex[r]*s.moveShapes.model.triangle+row(i):][:i+1] {
 						v += f * float64(z[c])
 					}
 				}
@@ -233,7 +233,7 @@ func (s *scout) evaluateBase(dst []float64, x []float32) {
 			off := (float64(v) - s.Center[i]) / s.Scale[i]
 			square += off * off
 		}
-		dst[r] = s.baseNorm - square/2
+		dst[r] = s.logBaseNorm - square/2
 	}
 }
 
@@ -316,9 +316,9 @@ const (
 // anneal takes the population from p_0 to the target.
 func (s *scout) anneal() *Found {
 	n, d := len(s.LogPi), s.dim
-	s.baseNorm = -float64(d) / 2 * math.Log(2*math.Pi)
+	s.logBaseNorm = -float64(d) / 2 * math.Log(2*math.Pi)
 	for _, v := range s.Scale {
-		s.baseNorm -= math.Log(v)
+		s.logBaseNorm -= math.Log(v)
 	}
 	p := s.page("anneal")
 	if !s.recall(p) {
@@ -356,7 +356,7 @@ func (s *scout) anneal() *Found {
 	}
 	p.Done(&s.scoutState)
 	found := &Found{X: s.X, LogPi: s.LogPi, LogZ: s.LogZ, Lines: 1}
-	for r := range n - 1 { // those of a line are beside each other
+	for r := range n - 1 { // members of one ancestor are beside each other
 		if s.Ancestor[r] != s.Ancestor[r+1] {
 			found.Lines++
 		}
@@ -385,7 +385,7 @@ func (s *scout) raiseBeta() (logZ float64) {
 	return logZ
 }
 
-// fitShapes fits Gaussians to the population, whose shapes moves then have, and returns them.
+// fitShapes fits Gaussians to the population, gives moves their shapes, and returns them.
 func (s *scout) fitShapes() []Component {
 	f := newFit(s.ctx, s.X, s.dim, min(maxShapes, max(1, len(s.LogPi)/(4*(s.dim+1)))))
 	c := s.stream()
@@ -397,7 +397,7 @@ func (s *scout) fitShapes() []Component {
 		f.maximise()
 	}
 	f.expect()
-	f.nearest(s.Shape)
+	f.nearest(s.ShapeIndex)
 	s.moveShapes = f.packed
 	return f.mixture()
 }

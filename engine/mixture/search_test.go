@@ -30,7 +30,7 @@ func quartic(x []float32) (v float64) {
 	return v
 }
 
-// population returns a search with so many members.
+// population returns a scout with so many members.
 func population(t *testing.T, n, d int, logPi func(x []float32) float64) *scout {
 	e := newTestScout(t, d, func() Density {
 		return func(dst []float64, x []float32) {
@@ -41,7 +41,7 @@ func population(t *testing.T, n, d int, logPi func(x []float32) float64) *scout 
 	})
 	e.X, e.proposal = make([]float32, n*d), make([]float32, n*d)
 	e.LogPi, e.nextLogPi, e.LogBase, e.nextLogBase = make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
-	e.Lengths, e.Shape, e.uniforms, e.accepted = make([]float64, n), make([]int, n), make([]float32, 4*n), make([]bool, n)
+	e.Lengths, e.ShapeIndex, e.uniforms, e.accepted = make([]float64, n), make([]int, n), make([]float32, 4*n), make([]bool, n)
 	e.Ancestor, e.nextAncestor = make([]int, n), make([]int, n)
 	for range d {
 		e.Center, e.Scale = append(e.Center, 0.5), append(e.Scale, 2)
@@ -49,7 +49,7 @@ func population(t *testing.T, n, d int, logPi func(x []float32) float64) *scout 
 	return e
 }
 
-// drawn returns the normals and the uniforms of a round of a search.
+// drawn returns the normals and the uniforms of a round of a scout.
 func drawn(e *scout, round uint64) (normals, uniforms []float32) {
 	normals, uniforms = make([]float32, len(e.X)), make([]float32, len(e.uniforms))
 	c := rng.Stream(e.Seed, rng.Scouting, e.Stream)
@@ -65,7 +65,7 @@ func TestMovesOfScouts(t *testing.T) {
 	for _, b := range []float64{0, 0.3, 1} {
 		for _, shaped := range []bool{false, true} {
 			e := population(t, n, d, quartic)
-			e.Beta, e.baseNorm, e.Round = b, 7, 5
+			e.Beta, e.logBaseNorm, e.Round = b, 7, 5
 			if shaped {
 				e.moveShapes = pack([]Component{{0.5, []float64{0, 0}, []float64{1, 0.5, 2}}, {0.5, []float64{0, 0}, []float64{3, -1, 0.5}}}, d)
 			}
@@ -75,7 +75,7 @@ func TestMovesOfScouts(t *testing.T) {
 			}
 			e.X[0], e.X[d] = -5, -9
 			for r := range n {
-				e.Lengths[r], e.Shape[r] = 0.2+random.Float64(), r%2
+				e.Lengths[r], e.ShapeIndex[r] = 0.2+random.Float64(), r%2
 				e.LogPi[r] = quartic(e.X[r*d : (r+1)*d])
 			}
 			ofBase := func(x []float32) float64 {
@@ -373,7 +373,7 @@ func TestShapesOfPopulations(t *testing.T) {
 		owner := make([]int, c.n)
 		f.nearest(owner)
 		require.Equal(t, f.mixture(), e.fitShapes(), "%+v", c)
-		require.Equal(t, owner, e.Shape)
+		require.Equal(t, owner, e.ShapeIndex)
 		require.EqualValues(t, 6, e.Round)
 		require.Equal(t, f.packed.factor, e.moveShapes.factor)
 

@@ -31,7 +31,7 @@ func asked(t *testing.T, s Scout, d, size int, logPi func(x []float32) float64) 
 	return calls, rows, first, found
 }
 
-// TestWorkOfScouts: what each part of a search asks of a target.
+// TestWorkOfScouts: what each part of a scout asks of a target.
 func TestWorkOfScouts(t *testing.T) {
 	const d, n = 3, 48
 	one := func(x []float32) float64 { return round{2, 1, 0}.logDensity(x) }
@@ -125,7 +125,7 @@ func TestAnnealing(t *testing.T) {
 	e, twin := population(t, n, d, quartic), population(t, n, d, quartic)
 	e.Moves = moves
 	found := e.anneal()
-	twin.baseNorm = -math.Log(2*math.Pi) - 2*math.Log(2)
+	twin.logBaseNorm = -math.Log(2*math.Pi) - 2*math.Log(2)
 	twin.drawBase()
 	length, logZ, temperatures := 2.4/math.Sqrt(d), 0.0, 0
 	for twin.Beta < 1 {

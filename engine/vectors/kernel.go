@@ -104,13 +104,13 @@ func (t *kernel) maxSamples() uint64 {
 // A mover takes steps of a kernel, and evaluates ln π of states, in one thread.
 type mover struct {
 	*kernel
-	clone       Target // the target for this thread
-	density     func(dst []float64, x []float32, k []uint8)
-	beta        float64     // inverse temperature of the target
-	halted      func() bool // ends a run early; nil in training
-	uniforms    []float32   // [rows][4]
-	acceptIndex int         // which of a row's four uniforms decides about acceptance
-	normals     []float32   // with modes: 4d of each sample, for four steps, [d][strip][4]
+	threadTarget Target // what this thread may call
+	density      func(dst []float64, x []float32, k []uint8)
+	beta         float64     // inverse temperature of the target
+	halted       func() bool // ends a run early; nil in training
+	uniforms     []float32   // [rows][4]
+	acceptIndex  int         // which of a row's four uniforms decides about acceptance
+	normals      []float32   // with modes: 4d of each sample, for four steps, [d][strip][4]
 
 	// Of the step under way:
 	next           States    // s′
@@ -121,9 +121,9 @@ type mover struct {
 
 // newMover makes room for a number of states at once, at most a strip.
 func (t *kernel) newMover(rows int) *mover {
-	clone := threadTarget(t.target)
+	target := threadTarget(t.target)
 	m := &mover{
-		kernel: t, clone: clone, density: densityOf(clone), beta: 1,
+		kernel: t, threadTarget: target, density: densityOf(target), beta: 1,
 		uniforms: make([]float32, 4*rows), next: newStates(rows, t.dim, t.modes), choice: make([]uint32, rows),
 		logPi: make([]float64, rows), logNext: make([]float64, rows), ratio: make([]float32, rows),
 	}

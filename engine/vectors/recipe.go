@@ -37,11 +37,11 @@ const (
 )
 
 const (
-	veryHeavy      = 2   // excess kurtosis of coordinates whose scale is another coordinate's
-	minFreedom     = 0.4 // deviation that others leave a coordinate, relative to its own, below which training takes smaller steps
-	minModeWalkers = 128 // of a mode
-	sparingMoves   = 5   // of a scout that spares evaluations
-	membersPerLine = 16  // members that descend from one initial member, above which modes may be lost
+	veryHeavy             = 2   // excess kurtosis of coordinates whose scale is another coordinate's
+	minFreedom            = 0.4 // deviation that others leave a coordinate, relative to its own, below which training takes smaller steps
+	minModeWalkers        = 128 // of a mode
+	sparingMoves          = 5   // of a scout that spares evaluations
+	maxMembersPerAncestor = 16  // members that descend from one initial member, above which modes may be lost
 )
 
 // Seen is what is known of a target, or of its modes, so that a recipe need not scout it.
@@ -211,7 +211,7 @@ func (c *Config) chooseGenerator(ctx context.Context, t Target, sparing bool) (l
 	if found.Far > 0 {
 		why += fmt.Sprintf("; chains from elsewhere found modes that these had missed: %d", found.Far)
 	}
-	if found.Lines < len(found.LogPi)/membersPerLine && g.Base == "joint" {
+	if found.Lines < len(found.LogPi)/maxMembersPerAncestor && g.Base == "joint" {
 		why += fmt.Sprintf("; all chains descend from %d of them, so modes that those did not meet are missing", found.Lines)
 	}
 	return look, why, nil

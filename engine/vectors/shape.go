@@ -27,8 +27,8 @@ const (
 	shapeNumbers  = 1 << 23 // limit of these samples' coordinates
 	samplesPerDim = 4       // samples for each coordinate with which a covariance is known well enough
 
-	plainEveryMany = 8 // one step in 8 is the kernel's own in many coordinates,
-	plainEvery     = 2 // and one in 2 in few, where the kernel's own steps may cross between modes
+	plainEveryManyDim = 8 // one step in so many is the kernel's own, from chains.ManyCoordinates on
+	plainEveryFewDim  = 2 // likewise with fewer coordinates, where it may cross between modes
 
 	typicalStep      = 2.4  // length of steps L ε in which a Gaussian mixes best, times √d
 	targetAcceptance = 0.25 // to which the length is adapted until a chain is at rest
@@ -111,11 +111,11 @@ func (w *walk) Shape(first uint64) {
 	w.sampler.Draw(samples, nil, first)
 	chainCount := w.states.Len()
 	s := &shaping{
-		plainEvery: plainEvery, lastLogPi: make([]float64, chainCount),
+		plainEvery: plainEveryFewDim, lastLogPi: make([]float64, chainCount),
 		stepSize: make([]float64, chainCount), atRest: make([]bool, chainCount),
 	}
 	if d >= chains.ManyCoordinates {
-		s.plainEvery = plainEveryMany
+		s.plainEvery = plainEveryManyDim
 	}
 	for i := range s.stepSize {
 		s.lastLogPi[i], s.stepSize[i] = math.Inf(-1), typicalStep/math.Sqrt(float64(d))

@@ -115,15 +115,15 @@ func (v *subject) checkDetailedBalance(emit func(engine.Check)) {
 		var worst float64
 		for _, t := range v.known {
 			d := t.Dim()
-			kernel := v.kernel(t.Target, TransitionConfig{Sigma: []float64{sigma}})
+			moves := v.kernel(t.Target, TransitionConfig{Sigma: []float64{sigma}})
 			x, y := make([]float32, pairs*d), make([]float32, pairs*d)
 			asm.Normals(x, &asm.Counter{Seed: 2}, 0)
 			asm.Normals(y, &asm.Counter{Seed: 3}, 0)
 			for i := range x {
 				x[i] *= 2
 			}
-			kernel.shift(y, x, make([]float32, 4*pairs))
-			forward, backward := v.acceptances(kernel, x, y)
+			moves.shift(y, x, make([]float32, 4*pairs))
+			forward, backward := v.acceptances(moves, x, y)
 			for r := range pairs {
 				if min(forward[r], backward[r]) < vanishing {
 					continue
@@ -177,15 +177,15 @@ func (v *subject) checkLongRun(emit func(engine.Check)) {
 	}
 	var worst float64
 	for _, t := range v.known {
-		kernel := v.kernel(t.Target, c)
-		s := newStates(v.chains, kernel.dim, kernel.modes)
+		moves := v.kernel(t.Target, c)
+		s := newStates(v.chains, moves.dim, moves.modes)
 		center, scale := placeOf(t.Target, 0)
 		for i := range s.X {
-			s.X[i] = float32(center[i%kernel.dim] + scale)
+			s.X[i] = float32(center[i%moves.dim] + scale)
 		}
 		const piece = 512
 		v.workers.Run(v.chains/piece, func(i int) {
-			v.run(kernel.newMover(strip), s.Part(i*piece, (i+1)*piece), v.steps, &asm.Counter{Seed: 5}, uint64(i*piece))
+			v.run(moves.newMover(strip), s.Part(i*piece, (i+1)*piece), v.steps, &asm.Counter{Seed: 5}, uint64(i*piece))
 		})
 		worst = max(worst, t.Deviation(s.X, s.K))
 	}

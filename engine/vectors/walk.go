@@ -22,8 +22,8 @@ const (
 	ObservedCoordinates = 8
 )
 
-// wideCoordinates is the number of coordinates in which a chain begins at a multiple of the scale,
-// of chains.ManyCoordinates or more.
+// wideCoordinates is how many coordinates of a chain begin at a multiple of the scale, if there are
+// chains.ManyCoordinates or more.
 const wideCoordinates = 16
 
 // An observable is a function of a state (x, k) and its ln π.
@@ -92,7 +92,7 @@ func (e *Ensemble) observe(m *mover, values, logPi []float64, s States) {
 	all, stride := e.observables(), len(values)/s.Len()
 	m.ensureLogPi(logPi, s)
 	if len(e.names) > 0 {
-		m.clone.(Observed).Observe(values[len(all):], stride, logPi, s.X, s.K)
+		m.threadTarget.(Observed).Observe(values[len(all):], stride, logPi, s.X, s.K)
 	}
 	var volume []float64
 	if e.Chart != nil {

@@ -157,7 +157,7 @@ func TestShapedSteps(t *testing.T) {
 		w := got.(*walk)
 		w.Calls = 3
 		w.Shape(0)
-		require.Equal(t, plainEvery, w.shaping.plainEvery)
+		require.Equal(t, plainEveryFewDim, w.shaping.plainEvery)
 		require.InDelta(t, 2.4/math.Sqrt2, w.shaping.stepSize[n-1], 1e-12)
 		require.True(t, math.IsInf(w.shaping.lastLogPi[0], -1))
 		for i := range n {

@@ -76,7 +76,7 @@ func (l Null) MedianQuantile(level, mean, off float64, samples int) float64 {
 	return between(medians, level)
 }
 
-// shift replaces errors by those beside a reference that is itself off by a number. An average's
+// shift turns errors into errors against a reference that is itself off by a number. An average's
 // error has either sign; a distance from a law has none.
 func (l Null) shift(errors []float64, by float64, r *rand.Rand) {
 	for i, e := range errors {
@@ -149,7 +149,7 @@ type Counts struct {
 
 	law      *multinomial
 	variance [2]float64 // of each distance, for exact samples
-	excess   [2]float64 // mean of multinomial's estimates of it, less it
+	excess   [2]float64 // mean first-order estimate of variance for exact samples, less variance
 }
 
 // A CountDistance is a distance of frequencies from probabilities with its

@@ -351,12 +351,12 @@ func (s *system) checkCoverage(out *measure.Evaluation, params []float32, weight
 		visitors, referenceChains, number.Percent(share), strings.Join(place, ", "), values[heaviest*width+weight]-weights.LogZ)
 	lost := isMode || share*math.Sqrt(float64(out.Samples)) > 1
 	if slices.ContainsFunc(out.Metrics, func(m measure.Metric) bool { return m.Unsettled }) {
-		lack := weights.UnseenBias(s.undrawnPlaces(learned, likelihood, values, undrawn, samples))
+		bias := weights.UnseenBias(s.undrawnPlaces(learned, likelihood, values, undrawn, samples))
 		switch {
-		case measure.Negligible(lack, out.Samples):
+		case measure.Negligible(bias, out.Samples):
 			lost = false
-			warning += fmt.Sprintf("; averages lack about %.1g standard deviations without these states", lack)
-		case math.IsNaN(lack):
+			warning += fmt.Sprintf("; averages lack about %.1g standard deviations without these states", bias)
+		case math.IsNaN(bias):
 			lost, out.Doubt = weights.CountBeyond(s.lastLogWeights(values, samples)) > 0, warning
 		default:
 			lost, out.Doubt = true, warning
