@@ -63,7 +63,7 @@ const (
 	gradScale   = iota
 	decayFactor // 1 - learning rate · weight decay
 	beta1
-	oneMinusBeta1 // 1 - Beta1
+	oneMinusBeta1
 	beta2
 	oneMinusBeta2
 	rootScale // 1/sqrt(Correction2)

@@ -3,8 +3,8 @@ package asm
 import "slices"
 
 // GaussianRows is the number of rows of a group, which the kernels for Gaussians take together.
-// Numbers of rows are [groups][GaussianRows], their coordinates [groups][d][GaussianRows]. Lower
-// triangles are packed row after row. Sums are in order and nothing is fused, so that all paths
+// Arrays of one number for each row are [groups][GaussianRows], of d coordinates
+// [groups][d][GaussianRows]. Lower triangles are packed row after row. Sums are in order and nothing is fused, so that all paths
 // give the same bits.
 const GaussianRows = 8
 

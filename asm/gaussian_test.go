@@ -78,7 +78,7 @@ func TestGaussian(t *testing.T) {
 			}
 
 			share, c, v := gaussian64(r, n), gaussian64(r, n), gaussian64(r, d*n)
-			share.data[0], share.data[1], share.data[2] = 0.5, 1e-9, 0.9e-9 // of which the last does not take part
+			share.data[0], share.data[1], share.data[2] = 0.5, 1e-9, 0.9e-9 // of which the last does not count
 			v.data[at(2, 0)], y.data[at(2, d-1)] = math.NaN(), math.Inf(1)
 			if n > 8 {
 				for i := range GaussianRows {
@@ -95,7 +95,7 @@ func TestGaussian(t *testing.T) {
 			of := func(row, i int) int { return (row/GaussianRows*(1+d)+i)*GaussianRows + row%GaussianRows }
 			k := 0
 			for row := range n {
-				if row/GaussianRows == 1 { // of which no row takes part
+				if row/GaussianRows == 1 { // of which no row counts
 					continue
 				}
 				for i := range 1 + d {
@@ -149,7 +149,7 @@ func TestGaussian(t *testing.T) {
 			}
 			addSlopesGeneric(was, share.data, v.data, inverse.data, d)
 			sameBits(t, was, slope.data, "%d coordinates", d)
-			share.data[n-1] = math.NaN() // takes part
+			share.data[n-1] = math.NaN() // counts
 			AddSlopes(slope.data, share.data, v.data, inverse.data)
 			require.True(t, math.IsNaN(slope.data[at(n-1, d-1)]))
 			for _, b := range []guarded[float64]{x, y, log, volume, mean, inverse, share, c, v, u, w, slope} {

@@ -194,7 +194,7 @@ func DenseBackwardWeights(dw, db, x, dy []float32, rows, in, out int) {
 	switch {
 	case out == 1:
 		weightBlocks(dw, db, x, dy, rows, in, out, true)
-	case out <= maxFewColumns && in >= 2*Panel && in*out <= len(fewWeights{}):
+	case out <= maxTransposedColumns && in >= 2*Panel && in*out <= len(fewWeights{}):
 		var transposed fewWeights
 		weightBlocks(transposed[:], db, x, dy, rows, in, out, true)
 		for o := range out {
@@ -248,11 +248,11 @@ func denseNarrow(c, a, b, bias, act []float32, rows, k, n int, slope float32) {
 	}
 }
 
-// maxFewColumns bounds the columns of a weight gradient of which the transpose is computed, as
+// maxTransposedColumns bounds the columns of a weight gradient of which the transpose is computed, as
 // so few columns do not fill vectors well.
-const maxFewColumns = 9
+const maxTransposedColumns = 9
 
-type fewWeights [maxFewColumns * 256]float32
+type fewWeights [maxTransposedColumns * 256]float32
 
 // weightBlocks adds the gradient of the weights, transposed if asked, to dw and that of the
 // bias to db, in blocks of rows of x and dy that stay in L2.

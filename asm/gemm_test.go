@@ -466,5 +466,5 @@ func TestBlocksOfProducts(t *testing.T) {
 // preempted is short, and from where on another way is taken.
 func TestLimitsOfCalls(t *testing.T) {
 	require.Equal(t, []int{1 << 14, 2048, 512}, []int{philoxLimit, gramWork, kernelColumns})
-	require.Equal(t, []int{9, 192}, []int{maxFewColumns, prefetchSide})
+	require.Equal(t, []int{9, 192}, []int{maxTransposedColumns, prefetchSide})
 }

@@ -161,9 +161,9 @@ func HammingGradient(grad, base, spin []float32, rows []uint64, own [][2]float32
 		if signed {
 			signs = -1
 		}
-		for lane := 0; lane < len(own); lane += block {
-			hammingFinishAVX512(&grad[lane*n], &base[lane], &spin[lane], &rows[lane], &own[lane][0],
-				scale, signs, 4*n, words, blocks, len(own)-lane)
+		for row := 0; row < len(own); row += block {
+			hammingFinishAVX512(&grad[row*n], &base[row], &spin[row], &rows[row], &own[row][0],
+				scale, signs, 4*n, words, blocks, len(own)-row)
 		}
 	}
 	hammingFinishGeneric(done, grad, base, spin, rows, own, scale, signed, n)

@@ -17,7 +17,7 @@ type hammingPacked struct {
 	keys, spare []uint64        // column<<16 | hash of the first configuration
 	runs        []run           // in order of keys
 	sorted      []run           // by length, see packNarrow
-	offsets     [maxRun + 2]int // of each length in sorted
+	offsets     [maxRun + 1]int // of each length in sorted
 }
 
 // A run is some columns, neighbours in keys, with the same first configuration.
@@ -81,7 +81,6 @@ func (c *HammingColumns) packNarrow() {
 	for length := maxRun; length > 0; length-- {
 		longer, p.offsets[length] = longer+p.offsets[length], longer
 	}
-	p.offsets[0] = longer
 	p.sorted = slices.Grow(p.sorted[:0], len(p.runs))[:len(p.runs)]
 	for _, r := range p.runs {
 		p.sorted[p.offsets[r.length]] = r

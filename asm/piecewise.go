@@ -11,8 +11,8 @@ package asm
 // it has outputs, for any width of h.
 //
 // Tables and sums are [units+1][2][out]. They have for each piece, in the order of x, a
-// vector that is multiplied by x and one that is not. A piece has the number of knots to
-// the left of it.
+// vector that is multiplied by x and one that is not. The number of a piece is the number of
+// knots to the left of it.
 
 // piecewiseWork bounds the numbers that one call of the assembly goes through, and
 // with it the time that the goroutine cannot be preempted, to some 20 µs.
@@ -32,9 +32,9 @@ func CountKnots(dst, x, knots []float32) {
 		clear(dst)
 		return
 	}
-	maxX := piecewiseNumbers(len(knots))
+	maxCount := piecewiseNumbers(len(knots))
 	for len(x) > 0 {
-		n := min(len(x), maxX)
+		n := min(len(x), maxCount)
 		countKnots(dst[:n], x[:n], knots)
 		dst, x = dst[n:], x[n:]
 	}

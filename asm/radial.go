@@ -153,7 +153,7 @@ func (k *Radial) add(s radialStep, weight, slope float64) {
 	k.steps = append(k.steps, s)
 }
 
-// powerOfTwo returns n with ratio = 2^n up to rounding. ok is false unless 0 ≤ n ≤ maxDoublings.
+// powerOfTwo returns n if ratio is 2^n up to rounding and 0 ≤ n ≤ maxDoublings; otherwise ok is false.
 func powerOfTwo(ratio float64) (n int, ok bool) {
 	n = int(math.Round(math.Log2(ratio)))
 	return n, n >= 0 && n <= maxDoublings && math.Abs(math.Ldexp(ratio, -n)-1) < 1e-12

@@ -34,7 +34,7 @@ func bestGenerator(side int) (*hierarchy.Model, error) {
 const activationProducts = 16 * 7
 
 // reduceFloats is the least number of operations that add up the 16 partial sums of a
-// perceptron's output and add the bias to half the sum; reduceProducts of these operations are products.
+// perceptron's output and add the bias to half the sum; reduceProducts of them are products.
 const reduceFloats, reduceProducts = 15 + 1, 1
 
 func hierarchyRows(e *environment, size string, v []int) ([]*operation, error) {

@@ -131,7 +131,7 @@ type callError struct{ err error }
 const abandonAfter = time.Second
 
 // interruptible runs f, which may take long and does not look at the context. It returns
-// the error of f, or the context's if f still runs a time of abandonAfter after the context is done.
+// the error of f, or the context's if f has not ended within abandonAfter of the context's end.
 func (r *runner) interruptible(f func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- crash.Catch(f) }()

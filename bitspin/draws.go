@@ -23,7 +23,7 @@ const (
 	blockBits  = 6
 	stripSize  = 64
 
-	perSampleBits = 64 - sampleBits // of the number of a block of one sample
+	perSampleBits = 64 - sampleBits // of a block's number within its sample
 )
 
 // MaxSamples bounds the sample indices that name distinct streams.

@@ -49,7 +49,7 @@ func NewMetropolis(model Model, beta float64, proposal Proposal) (*Metropolis, e
 }
 
 // CheckTemperature returns an error if there is no kernel at inverse temperature beta for
-// energies that differ by at most reach.
+// energies that reach so far.
 func CheckTemperature(beta, reach float64) error {
 	if !(beta >= 0) || math.IsInf(beta, 0) {
 		return fmt.Errorf("inverse temperature β = %v is not a finite number ≥ 0", beta)

@@ -16,12 +16,12 @@ type proposer struct {
 	proposal Proposal
 	decode   decoder
 
-	sites bound // draws a site or, less one, a number of sites
+	sites bound // draws a site, or one less than the number of spins of a mask
 
 	// Multi-spin proposal, up to tabulatedSites sites.
 	masks   []uint16 // by their number of spins
-	start   []uint32 // where masks of n+1 spins begin
-	subsets []bound  // draws one of them
+	start   []uint32 // masks of n+1 spins begin at start[n]
+	subsets []bound  // subsets[n] draws one of them
 }
 
 // A decoder says how words become masks.

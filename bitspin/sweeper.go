@@ -127,20 +127,20 @@ func (s *Sweeper) Run(halted func() bool, dst, src []uint64, lo, hi int, sweeps 
 	if sweeps < 0 {
 		panic(fmt.Sprintf("bitspin: %d sweeps", sweeps))
 	}
-	space := s.scratch.Get().(*replicas)
-	defer s.scratch.Put(space)
+	r := s.scratch.Get().(*replicas)
+	defer s.scratch.Put(r)
 	stopped := false
 	for len(src) > 0 {
 		n := min(SweepBlock*words, len(src))
 		const seed = 16 // blocks of the stream that a generator's state takes
-		space.generator.Seed(c, first/SweepBlock*seed)
-		Columns(space.spins, src[:n], s.model.N, asm.ReplicaWords)
+		r.generator.Seed(c, first/SweepBlock*seed)
+		Columns(r.spins, src[:n], s.model.N, asm.ReplicaWords)
 		SweepOrder(len(s.colours), sweeps, func(colour int) {
 			if stopped = stopped || halted != nil && halted(); !stopped {
-				s.heat.Redraw(space.spins, s.colours[colour], &space.generator)
+				s.heat.Redraw(r.spins, s.colours[colour], &r.generator)
 			}
 		})
-		st.Add(Count{uint64(n / words * s.model.N), Rows(dst[:n], src[:n], space.spins, s.model.N, asm.ReplicaWords)})
+		st.Add(Count{uint64(n / words * s.model.N), Rows(dst[:n], src[:n], r.spins, s.model.N, asm.ReplicaWords)})
 		dst, src, first = dst[n:], src[n:], first+SweepBlock
 	}
 }

@@ -4,7 +4,7 @@
 //
 // A contender gives a Series: the processor time before its first row, and rows of functions
 // of states. All series are judged alike. The integrated autocorrelation time of the rows, by
-// one estimator, gives the error of each average after any processor time. The averages are
+// one chainVariance, gives the error of each average after any processor time. The averages are
 // compared with exact ones or, where there are none, with those of the other contenders.
 package answer
 
@@ -278,12 +278,12 @@ func (p *problem) judge(outcomes []Outcome) {
 		for _, f := range p.observables {
 			u, variance := o.influence(f)
 			chain := stat.Chains(u, 1)
-			estimator := chain.Deviation * chain.Deviation * chain.Time
+			chainVariance := chain.Deviation * chain.Deviation * chain.Time
 			o.Averages = append(o.Averages, Average{
 				Observable: f.name, Value: f.value(m), Unit: f.unit(m), Reference: f.exact,
-				Error: math.Sqrt(estimator / float64(o.n())),
+				Error: math.Sqrt(chainVariance / float64(o.n())),
 			})
-			o.chainVariances, o.targetVariances = append(o.chainVariances, estimator), append(o.targetVariances, variance)
+			o.chainVariances, o.targetVariances = append(o.chainVariances, chainVariance), append(o.targetVariances, variance)
 		}
 	}
 	for k := range outcomes {
@@ -345,7 +345,7 @@ func (p *problem) addCurve(o *Outcome) {
 }
 
 // Paid returns the number of independent samples for which o and other take equally long,
-// set-up included, +Inf if o is never faster.
+// set-up included: +Inf if o's samples are not cheaper, else 0 if its set-up is not longer.
 func (o *Outcome) Paid(other *Outcome) float64 {
 	saved := 1/other.slowest().Independent - 1/o.slowest().Independent
 	if saved <= 0 {

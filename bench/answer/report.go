@@ -112,7 +112,8 @@ func (o *Outcome) remark() string {
 }
 
 // fastest returns the outcome whose slowest average takes the least time, among RevGen's if ours
-// is set and among the peers' otherwise. Consistent outcomes come before others. It is nil if there is none.
+// is set and among the peers' otherwise. Consistent outcomes come before others. It is nil if
+// there is none.
 func (a *Answer) fastest(ours bool) (first *Outcome) {
 	for i := range a.Outcomes {
 		o := &a.Outcomes[i]

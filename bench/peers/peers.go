@@ -29,12 +29,12 @@ type Peer struct {
 	Install string // the command that installs what it needs on Debian
 	Program string // the peer that this one is another setting of; empty if it is none
 
-	compiler []string // command line without files; nil for Python or R
-	source   string
-	scripts  []string // further sources that a script needs
-	libs     []string
-	imports  string   // module that Python must find, or package that R must
-	env      []string // further environment variables, beside the numbers of threads
+	compiler     []string // command line without files; nil for Python or R
+	source       string
+	otherSources []string // files that the source needs beside it
+	libs         []string
+	imports      string   // module that Python must find, or package that R must
+	env          []string // further environment variables, beside the numbers of threads
 }
 
 // The commands that install peers include the compilers' packages.
@@ -71,11 +71,11 @@ var allPeers = []Peer{
 	},
 	{
 		Name: "pytorch", Summary: "PyTorch as installed", Install: installPyTorch,
-		source: "pytorch.py", scripts: pytorch, imports: "torch", env: allocator,
+		source: "pytorch.py", otherSources: pytorch, imports: "torch", env: allocator,
 	},
 	{
 		Name: "pytorch-avx512", Program: "pytorch", Summary: "PyTorch with its AVX-512 kernels switched on", Install: installPyTorch,
-		source: "pytorch.py", scripts: pytorch, imports: "torch", env: append([]string{"ATEN_CPU_CAPABILITY=avx512"}, allocator...),
+		source: "pytorch.py", otherSources: pytorch, imports: "torch", env: append([]string{"ATEN_CPU_CAPABILITY=avx512"}, allocator...),
 	},
 	{
 		Name: "c-chains", Summary: "Wolff, Swendsen–Wang and replica exchange of bit-coded spins in C", Install: installC,
@@ -87,7 +87,7 @@ var allPeers = []Peer{
 	},
 	{
 		Name: "stan", Summary: "Stan's NUTS by rstan", Install: installStan,
-		source: "stan.R", scripts: []string{"targets.stan"}, imports: "rstan",
+		source: "stan.R", otherSources: []string{"targets.stan"}, imports: "rstan",
 	},
 }
 

@@ -116,7 +116,7 @@ func TestProtocol(t *testing.T) {
 // TestWhatIsMissing: why a peer cannot run, and that nothing is left of it.
 func TestWhatIsMissing(t *testing.T) {
 	c := Peer{Name: "of-c", Install: "get it", compiler: []string{"gcc", "-flag"}, source: "gram.c", libs: []string{"-lone", "-ltwo"}}
-	r := Peer{Name: "of-r", Install: "get it", source: "stan.R", scripts: []string{"targets.stan"}, imports: "rstan"}
+	r := Peer{Name: "of-r", Install: "get it", source: "stan.R", otherSources: []string{"targets.stan"}, imports: "rstan"}
 	for _, run := range []struct {
 		peer   *Peer
 		script string // of a tool

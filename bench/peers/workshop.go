@@ -131,7 +131,7 @@ func (w *Workshop) compile(p *Peer, dir string) ([]string, error) {
 // script unpacks a peer in Python or R and finds an interpreter that has the module it needs.
 // For Python it tries python3 on the search path first, and then the distribution's.
 func (w *Workshop) script(p *Peer, dir string) ([]string, error) {
-	if err := unpack(dir, append(p.scripts, p.source)...); err != nil {
+	if err := unpack(dir, append(p.otherSources, p.source)...); err != nil {
 		return nil, err
 	}
 	words := []string{filepath.Join(dir, p.source)}

@@ -22,7 +22,7 @@ type Data struct {
 	X      []float64 `json:"x"`
 	Sigma  []float64 `json:"sigma"`
 	Sigma1 float64   `json:"sigma1"`
-	// The design of a regression is a QR decomposition: the sum of squared residuals is
+	// The design of a regression is given by its QR decomposition: the sum of squared residuals is
 	// |Factor·coefficients − Target|² + Rest.
 	Rows   float64     `json:"rows"`   // observations
 	Factor [][]float64 `json:"factor"` // upper triangular, each row from its diagonal on

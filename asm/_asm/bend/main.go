@@ -57,10 +57,10 @@ func (w kernel) div(a, b vec) vec { return w.do(VDIVPD, a, b) }
 
 // within returns x, no farther from 0 than bendArgument, and NaN as it is.
 func (w kernel) within(x vec) vec {
-	const most = 300
+	const maxArgument = 300
 	v := w.Vector()
-	VMINPD(x, w.number(most), v)
-	VMAXPD(v, w.number(-most), v)
+	VMINPD(x, w.number(maxArgument), v)
+	VMAXPD(v, w.number(-maxArgument), v)
 	return v
 }
 

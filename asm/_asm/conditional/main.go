@@ -19,7 +19,7 @@ import (
 const (
 	samples  = 64
 	lineSize = 64 // bytes of one row of 16 hidden units
-	most     = 4  // such rows of the widest layer
+	maxLines = 4  // such rows of the widest layer
 )
 
 type isa struct{ *ISA }

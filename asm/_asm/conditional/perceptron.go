@@ -108,11 +108,11 @@ func (w *isa) perceptron(body func(l *layer, name string)) {
 	tables, output, k, index := Address("tables"), Address("output"), Length("output"), Address("index")
 	groups := Length("index")
 	SHRQ(Imm(6), groups)
-	for lines := 1; lines < most; lines++ {
+	for lines := 1; lines < maxLines; lines++ {
 		CMPQ(k, Imm(uint64(16*lines)))
 		JE(LabelRef(fmt.Sprintf("lines%d", lines)))
 	}
-	for lines := most; lines > 0; lines-- {
+	for lines := maxLines; lines > 0; lines-- {
 		Label(fmt.Sprintf("lines%d", lines))
 		l := &layer{isa: w, lines: lines, tables: tables, index: index, size: groups}
 		for i := range lines * 16 / w.Lanes() {

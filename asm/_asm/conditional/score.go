@@ -11,8 +11,8 @@ import (
 	. "github.com/revgen/revgen/asm/_asm/internal/simd"
 )
 
-// A scoredVectors is some vectors of samples side by side, whose chains of operations wait for each
-// other: with z = e^−|l| of their logits l and sum = 1 + z, t = −x·l, and up, which is the sign
+// A scoredVectors is some vectors of samples side by side, whose chains of operations the processor
+// overlaps: with z = e^−|l| of their logits l and sum = 1 + z, t = −x·l, and up, which is the sign
 // bit where the spin x is +1.
 type scoredVectors struct {
 	*isa
@@ -66,9 +66,9 @@ func (w *isa) score(draw bool) {
 		for k, l := range l {
 			v.up[k], v.t[k] = w.Vector(), w.Vector()
 			if draw {
-				v.draw(k, l, words, spins)
+				v.drawSpins(k, l, words, spins)
 			} else {
-				v.given(k, spins)
+				v.givenSpins(k, spins)
 			}
 			w.Xor(v.up[k], l, v.t[k])
 		}
@@ -88,8 +88,8 @@ func (v *scoredVectors) at(base Register, bytes, k int) Mem {
 	return Mem{Base: base, Disp: bytes * (v.first + k*v.Lanes())}
 }
 
-// draw draws the spins of vector k, and adds to spins a bit for each that is −1.
-func (v *scoredVectors) draw(k int, l VecVirtual, words, spins GPVirtual) {
+// drawSpins draws the spins of vector k, and adds to spins a bit for each that is −1.
+func (v *scoredVectors) drawSpins(k int, l VecVirtual, words, spins GPVirtual) {
 	p, word, bits := v.Vector(), v.Vector(), GP64()
 	VDIVPS(v.sum[k], v.z[k], p)
 	VMULPS(v.full(1<<31), p, p)
@@ -111,8 +111,8 @@ func (v *scoredVectors) draw(k int, l VecVirtual, words, spins GPVirtual) {
 	ORQ(bits, spins)
 }
 
-// given takes the spins of vector k from the lowest bits of spins, which it shifts out.
-func (v *scoredVectors) given(k int, spins GPVirtual) {
+// givenSpins takes the spins of vector k from the lowest bits of spins, which it shifts out.
+func (v *scoredVectors) givenSpins(k int, spins GPVirtual) {
 	up := v.up[k]
 	if v.isa == avx512 {
 		mask := K()

@@ -141,7 +141,7 @@ func whiten(w *ISA) {
 	Leave()
 }
 
-// groups emits body for each group of rows of which some take part, given their shares. It
+// groups emits body for each group of rows of which some count, given their shares. It
 // advances addresses of numbers of each row, and of d numbers of each, to the next group.
 func groups(w *ISA, numbers, coordinates []Register, body func(share octet, part []Register)) {
 	share, size, least := Address("share"), Number("d"), w.Vector()

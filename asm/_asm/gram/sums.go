@@ -81,9 +81,11 @@ func (w *isa) kernelSums() {
 
 func (o *oneSided) slot(i int) Mem { return At(o.scratch, i*o.Bytes) }
 
-// values returns the sums of values, and sums those of gradients at the plane that p points to.
-func (o *oneSided) values() []Op         { return o.inMemory(o.slot(slotValues), rowVectors) }
-func (o *oneSided) sums(p Register) []Op { return o.inMemory(At(p, slotGrad*o.Bytes), rowVectors) }
+// values returns the sums of values, and gradientSums those of gradients at the plane that p points to.
+func (o *oneSided) values() []Op { return o.inMemory(o.slot(slotValues), rowVectors) }
+func (o *oneSided) gradientSums(p Register) []Op {
+	return o.inMemory(At(p, slotGrad*o.Bytes), rowVectors)
+}
 
 // maskOf selects the rows of vector v that there are.
 func (o *oneSided) maskOf(v int) Register {
@@ -93,8 +95,8 @@ func (o *oneSided) maskOf(v int) Register {
 	return o.LoadVector(o.slot(slotMasks).Offset(v * o.Bytes))
 }
 
-// rows loads vector v of rows, at i.
-func (o *oneSided) rows(i Register, v int) VecVirtual {
+// loadRows loads vector v of rows, at i.
+func (o *oneSided) loadRows(i Register, v int) VecVirtual {
 	x := o.Vector()
 	o.LoadLanes(At(i, v*o.Bytes), o.maskOf(v), x)
 	return x
@@ -124,7 +126,7 @@ func (o *oneSided) clear() {
 		VMOVUPS(zero, v)
 	}
 	forPlanes("clear", "gradDim", func() {
-		for _, g := range o.sums(p) {
+		for _, g := range o.gradientSums(p) {
 			VMOVUPS(zero, g)
 		}
 	}, func() { ADDQ(I32(rowVectors*o.Bytes), p) })
@@ -140,7 +142,7 @@ func (o *oneSided) distances(s *sums) {
 	i, j := Copy(o.rowPoint), Copy(o.colPoint)
 	forPlanes("distance", "dim", func() {
 		for v := range rowVectors {
-			x := o.rows(i, v)
+			x := o.loadRows(i, v)
 			for c := range columns {
 				t := o.Vector()
 				o.withPoint(VSUBPS, VSUBPS_BCST, At(j, 4*c), x, t)
@@ -167,8 +169,8 @@ func (o *oneSided) gradients(s *sums) {
 	}
 	Label("all")
 	forPlanes("gradient", "gradDim", func() {
-		for v, g := range o.sums(p) {
-			x, sum := o.rows(i, v), o.Vector()
+		for v, g := range o.gradientSums(p) {
+			x, sum := o.loadRows(i, v), o.Vector()
 			VMOVUPS(g, sum)
 			for c := range columns {
 				t := o.Vector()
@@ -189,7 +191,7 @@ func (o *oneSided) store() {
 	add := func(from []Op, to Register) {
 		for v, m := range from {
 			sum := o.LoadVector(m)
-			VADDPS(o.rows(to, v), sum, sum)
+			VADDPS(o.loadRows(to, v), sum, sum)
 			o.StoreLanes(sum, o.maskOf(v), At(to, v*o.Bytes))
 		}
 	}
@@ -200,7 +202,7 @@ func (o *oneSided) store() {
 	add(o.values(), value)
 	p, grad, gradStride := Copy(o.scratch), Number("grad"), Bytes("gradStride")
 	LEAQ(indexed(grad, done, 4, 0), grad)
-	forPlanes("store", "gradDim", func() { add(o.sums(p), grad) }, func() {
+	forPlanes("store", "gradDim", func() { add(o.gradientSums(p), grad) }, func() {
 		ADDQ(I32(rowVectors*o.Bytes), p)
 		ADDQ(gradStride, grad)
 	})

@@ -177,8 +177,8 @@ func (p *path) anyClash(all []*decision, label string) {
 	p.jumpIfAny(clash, label)
 }
 
-// sure takes the planes after which a replica may be decided, and returns how many are
-// left.
+// sure takes minPlanes planes without asking whether replicas are decided, and returns how many
+// are left.
 func sure(label func(string) string, step func()) (count GPVirtual) {
 	count = GP64()
 	MOVQ(U32(minPlanes), count)
