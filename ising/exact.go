@@ -27,9 +27,9 @@ type reference struct {
 }
 
 // newReference takes the observables from the density of states, and G(r) from the transfer
-// matrix, on lattices up to MaxCounted. On larger ones Kaufman's formula gives energy and
-// specific heat if there is no field, and long heat-bath runs give the others,
-// which beyond maxChainSide nothing gives.
+// matrix, on lattices up to MaxCounted. On larger ones Kaufman's formula, if it holds, gives energy
+// and specific heat, and long heat-bath runs the rest; but beyond maxChainSide there are no runs
+// where it holds, and only averages where it does not.
 func newReference(ctx context.Context, t Target, workers *pool.Pool) (*reference, error) {
 	r := &reference{target: t, label: "exact", paper: paperErrors(t)}
 	if t.L > MaxCounted {
@@ -104,8 +104,8 @@ func (r *reference) describeInexact(c *chainAverages) string {
 	return fmt.Sprintf(measure.Inexact+"of %s: they are compared with %s (± is the standard error)", strings.Join(names, ", "), c.source(r.target.Model))
 }
 
-// paperErrors returns the errors of the paper's table, by metric, nil for targets that it does not
-// have.
+// paperErrors returns the errors of the paper's table, by metric, empty or nil for targets that it
+// does not have.
 func paperErrors(t Target) map[string]*float64 {
 	if t.L != 3 || t.J != 1 || t.H != 0 {
 		return nil

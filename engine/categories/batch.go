@@ -16,9 +16,9 @@ func (m *Model) NewBatch(samples, scored int, seed uint64, workers *pool.Pool) (
 		return nil, err
 	}
 	b, r := &hierarchy.Batch[byte]{Batch: batch}, m.newWorkspace(batch.Blocks(), true, workers)
-	b.Init(r, m.Words(), maxBlocks, func(lo, hi int) []pool.Span {
+	b.Init(r, m.Words(), maxPassBlocks, func(lo, hi int) []pool.Span {
 		n := m.Sites() * block
-		return append(r.Spans(lo, hi, maxBlocks), pool.SpanOf(r.state[lo*n:hi*n], maxBlocks*n))
+		return append(r.Spans(lo, hi, maxPassBlocks), pool.SpanOf(r.state[lo*n:hi*n], maxPassBlocks*n))
 	})
 	b.Gradient = r.NewGradient(func(u *hierarchy.Unit, net *hierarchy.Net, blocks int) int {
 		return blocks*len(u.Sites)*net.Derivatives()*m.states(u)/len(u.Nets) + pieceCost

@@ -185,7 +185,7 @@ type star struct {
 	table  int     // index of its table, −1 for none
 }
 
-// A leaf is given sites around the star, and tied to the centre.
+// A leaf is the law of a leaf given the sites around the star, with one more factor for the centre.
 type leaf struct {
 	conditional
 	centre int // index of the factor [states of the centre][states of the leaf]

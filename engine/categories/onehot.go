@@ -9,8 +9,8 @@ import (
 	"github.com/revgen/revgen/engine/spins"
 )
 
-// A OneHot is a target in packed spins, site by site one for each state. The spin of the site's
-// state is up. Configurations that differ in h sites differ in 2h spins, so that losses by Hamming
+// A OneHot is a target in packed spins, one for each state of each site, site by site. The spin of
+// the site's state is up. Configurations that differ in h sites differ in 2h spins, so that losses by Hamming
 // distances of spins are losses by those of sites.
 type OneHot struct{ *Target }
 

@@ -11,9 +11,9 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// maxBlocks is the largest number of blocks of a pass, which reads the weights of a unit from memory
+// maxPassBlocks is the largest number of blocks of a pass, which reads the weights of a unit from memory
 // once for all of them.
-const maxBlocks = 4
+const maxPassBlocks = 4
 
 // A workspace holds blocks of samples. It implements sites.Workspace.
 type workspace struct {
@@ -46,7 +46,8 @@ func (r *workspace) Write(configs []byte, k, from int) {
 	rows(configs, r.block(k), r.model.Sites(), from)
 }
 
-// Kernel implements spins.Kernels. The kernel takes the inverse temperature of the workspace while it runs.
+// Kernel implements spins.Kernels. The kernel has the inverse temperature that the workspace
+// has while it runs.
 func (r *workspace) Kernel(c *spins.TransitionConfig, _ float64) (sites.Kernel[byte], error) {
 	return r.law.moves(c)
 }
@@ -61,7 +62,7 @@ func (m *Model) startWords(w *hierarchy.RandomWords, stream *rng.Counter, k uint
 }
 
 func (r *workspace) Draw(lo, hi int, stream *rng.Counter, first uint64) {
-	var random [maxBlocks]hierarchy.RandomWords
+	var random [maxPassBlocks]hierarchy.RandomWords
 	for k := range hi - lo {
 		r.model.startWords(&random[k], stream, first+uint64(k), 0)
 	}
@@ -75,14 +76,14 @@ func (r *workspace) Complete(k int, stream *rng.Counter, number uint64) {
 	r.law.complete(r.block(k), &random)
 }
 
-// pass draws the learned sites of at most maxBlocks blocks, each with its random words. If random is
+// pass draws the learned sites of at most maxPassBlocks blocks, each with its random words. If random is
 // nil, it keeps the states that are there. It sets bits, ln q, R and residual.
 func (r *workspace) pass(lo, hi int, random []hierarchy.RandomWords) {
 	m := r.model
 	n, q, size := m.Sites(), r.States, r.Size
 	clear(r.LogQs[lo:hi])
-	var logits [MaxStates][maxBlocks][block]float32
-	var norms [maxBlocks][block]float64 // products of softmax sums whose logarithms LogQs still lacks
+	var logits [MaxStates][maxPassBlocks][block]float32
+	var norms [maxPassBlocks][block]float64 // products of softmax sums whose logarithms LogQs still lacks
 	for k := range norms {
 		for b := range norms[k] {
 			norms[k][b] = 1
@@ -131,7 +132,7 @@ var _ sites.Workspace[byte] = (*workspace)(nil)
 // nil: then it keeps the states that are there. ln p of a state is what it adds to logq, less the
 // logarithm of the factor by which it multiplies norm. It sets residual, unless that is nil, to the
 // derivatives of ln p with respect to the logits.
-func choose(x *[block]byte, logq, norm *[block]float64, residual [][block]float32, logits *[MaxStates][maxBlocks][block]float32, q, k int, words *[block]uint32) {
+func choose(x *[block]byte, logq, norm *[block]float64, residual [][block]float32, logits *[MaxStates][maxPassBlocks][block]float32, q, k int, words *[block]uint32) {
 	var largest, sum [block]float32
 	var e [MaxStates][block]float32
 	largest = logits[0][k]

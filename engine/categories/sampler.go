@@ -14,5 +14,5 @@ func (m *Model) NewSampler(params []float32, workers *pool.Pool) *sites.Sampler[
 	r := m.newWorkspace(samplerBlocks, false, workers)
 	r.Weights.Tabulate()
 	r.Weights.Set(params)
-	return sites.NewSampler(m.Sites(), samplerBlocks, maxBlocks, r, workers)
+	return sites.NewSampler(m.Sites(), samplerBlocks, maxPassBlocks, r, workers)
 }

@@ -101,13 +101,14 @@ func (t Bytes) Stir(batch []byte, c rng.Counter, first uint64) {
 		return
 	}
 	n, q := t.N(), t.MaxQ()
+	relabelling := randomPermutation
+	if code == Distance {
+		relabelling = randomRotation
+	}
 	words := make([]uint32, MaxStates)
 	for i := range len(batch) / n {
 		asm.PhiloxBlocks(words, &c, (first+uint64(i))*uint64(len(words)/4))
-		labels := randomPermutation(q, words)
-		if code == Distance {
-			labels = randomRotation(q, words)
-		}
+		labels := relabelling(q, words)
 		for k, s := range batch[i*n:][:n] {
 			batch[i*n+k] = labels[s]
 		}

@@ -16,11 +16,11 @@ import (
 //
 // so that Z = Tr T^l. A row is numbered as a configuration is.
 type Rows struct {
-	ring  Target // one row
-	q     int
-	pair  []float64 // w, relative to the largest
-	row   []float64 // d, relative to the largest
-	scale float64   // ln of the factor by which these make T too small
+	ring     Target // one row
+	q        int
+	pair     []float64 // w, relative to the largest
+	row      []float64 // d, relative to the largest
+	logScale float64   // ln of the factor by which pair and row make T too small
 }
 
 // NewRows returns the transfer matrix of rows of l sites, of which there are q^l, at most 8192. The
@@ -47,7 +47,7 @@ func NewRows(l, q int, energy, field []float64, beta float64) (*Rows, error) {
 	for k, log := range r.row {
 		r.row[k] = math.Exp(log - largest)
 	}
-	r.scale = largest - beta*float64(l)*low
+	r.logScale = largest - beta*float64(l)*low
 	return r, nil
 }
 
@@ -102,7 +102,7 @@ func Torus(l, q int, energy, field []float64, beta float64) (logZ float64, err e
 		}
 		logs = append(logs, log+math.Log(float64(size)*v[start]))
 	}
-	return floats.LogSumExp(logs) + float64(l)*r.scale, nil
+	return floats.LogSumExp(logs) + float64(l)*r.logScale, nil
 }
 
 // Orbits sorts the periodic rows of l sites of q states into orbits of rotations and, if told, of

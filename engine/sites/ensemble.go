@@ -233,8 +233,8 @@ func (e *Ensemble[W]) Measure(ctx context.Context, params []float32, samples, re
 }
 
 // refined sets dst to samples first, first+1, … of the stream after steps of the kernel. It moves
-// whole blocks of the kernel, since samples of a block draw together: fill sets their samples
-// start, start+1, …, of which dst begins at word before.
+// whole blocks of the kernel, since samples of a block draw together: fill sets whole to samples
+// start, start+1, …; those of dst begin at word before.
 func (e *Ensemble[W]) refined(dst []W, first uint64, steps int, fill func(whole []W, start uint64, before int)) {
 	words, block := uint64(e.Words()), uint64(e.Kernel.BlockSize())
 	start := e.firstOfBlock(first)

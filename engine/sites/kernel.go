@@ -17,8 +17,8 @@ type Kernel[W uint64 | byte] interface {
 	Run(halted func() bool, dst, src []W, lo, hi, steps int, c *rng.Counter, firstSample uint64, st *bitspin.Count)
 	// MaxSteps returns how many steps a stream has random numbers for.
 	MaxSteps() int
-	// BlockSize returns how many samples draw from one generator. A batch that is split at its
-	// multiples gives the same bits.
+	// BlockSize returns how many samples draw together. A batch that is split at multiples of it
+	// gives the same bits.
 	BlockSize() int
 }
 

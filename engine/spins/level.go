@@ -14,7 +14,7 @@ import (
 type level struct {
 	*Sweeper
 	lanes   []*lanes
-	flipped []uint64 // by lane, whether the chain is that of lanes with all spins flipped
+	flipped []uint64 // [lanes] bit i: whether chain i is that of lanes with all spins flipped
 }
 
 // tabulateEvery is the number of steps after which tabulated fields are computed anew, without

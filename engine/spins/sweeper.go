@@ -55,7 +55,7 @@ func (s *Sweeper) BlockSize() int { return Lanes }
 func (s *Sweeper) MaxSteps() int {
 	const maxUpdates = 1 << 52 / (MaxSamples / Lanes)
 	first := s.updates(1)                  // less than 2·MaxSpins
-	perSweep := max(1, s.updates(2)-first) // 0 with a single colour
+	perSweep := max(1, s.updates(2)-first) // the difference is 0 with a single colour
 	return int(min(math.MaxInt32, 1+(maxUpdates-first)/perSweep))
 }
 

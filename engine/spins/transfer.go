@@ -150,7 +150,7 @@ type weightedStep struct {
 	factors        [][2]float64 // of bonds: of equal spins, and of unequal ones
 
 	// Factors of the new spin down and up, and the field that it feels, for all
-	// configurations of the lowSpins first spins.
+	// configurations of the first lowSpins spins.
 	down, up, field [lowStates]float64
 }
 
@@ -207,7 +207,7 @@ func (c *weightedStep) applyBonds(config, lo, hi int, down, up, field *float64) 
 	}
 }
 
-// highFactors returns the factors and the field by spins other than the lowSpins first.
+// highFactors returns the factors and the field due to all spins but the first lowSpins.
 func (c *weightedStep) highFactors(base int) (down, up, field float64) {
 	down, up = 1, 1
 	c.applyBonds(base, lowSpins, 64, &down, &up, &field)

@@ -156,8 +156,8 @@ func (s *evaluator) transferReference(ctx context.Context, m *spins.Transfer) (*
 // A unit of work of parallel tempering is a spin or an edge of one chain in one round, some 1.5 ns. As
 // long as the chains do not agree, the number of rounds doubles, up to maxWork.
 const (
-	minRounds = 256 // of the first run
-	maxRounds = 1 << 14
+	minRounds = 256     // of the first run
+	maxRounds = 1 << 14 // of the first run
 	maxWork   = 1 << 34
 )
 
@@ -168,7 +168,7 @@ func (s *evaluator) temperingReference(ctx context.Context) (r *reference, err e
 	const correlatedEvery = 4                                                // rounds
 	levelWork := spins.Lanes * float64(s.graph.N()+len(s.graph.Edges()))     // of a level in a round
 	firstRounds := firstWork / (levelWork * math.Sqrt(float64(s.graph.N()))) // for some √N levels
-	warnings, err := sites.Settle(int(min(max(firstRounds, minRounds), maxRounds)), maxWork, func(rounds int) (work float64, numbers [][][]float64, err error) {
+	warnings, err := sites.Settle(int(min(max(firstRounds, minRounds), maxRounds)), maxWork, func(rounds int) (work float64, values [][][]float64, err error) {
 		const roundBytes = 8 + 8 + 4 + 4 // of a chain: energy, |m|, and half of q and q²
 		if bytes, limit := roundBytes*spins.Lanes*float64(rounds), memory.Limit(); bytes > 0.5*limit {
 			return 0, nil, fmt.Errorf("the energies of %d rounds of %d chains take %.3g GiB, and there are %.3g",

@@ -12,8 +12,8 @@ import (
 
 // As long as the chains do not agree, the number of rounds doubles, up to maxWork redrawn sites.
 const (
-	minRounds = 256 // of the first run
-	maxRounds = 1 << 12
+	minRounds = 256     // of the first run
+	maxRounds = 1 << 12 // of the first run
 	maxWork   = 1 << 31
 )
 
@@ -24,7 +24,7 @@ func (s *evaluator) chainReference(ctx context.Context) (*reference, error) {
 	hasClusters := err == nil
 	var groups []*groupSums
 	var logZ measure.Estimate
-	warnings, err := sites.Settle(min(max((1<<18)/s.law.N(), minRounds), maxRounds), maxWork, func(rounds int) (work float64, numbers [][][]float64, err error) {
+	warnings, err := sites.Settle(min(max((1<<18)/s.law.N(), minRounds), maxRounds), maxWork, func(rounds int) (work float64, values [][][]float64, err error) {
 		levels := 1
 		if hasClusters {
 			groups, err = s.runClusters(ctx, clusters, rounds)

@@ -40,12 +40,12 @@ func newEvaluator(c *Config, workers *pool.Pool) (*evaluator, error) {
 	case c.Target.Labels != nil:
 		order = "; site i has the label target.labels[i], the first " + c.Target.Labels[0]
 	}
-	observables := newObservables(law, c.Target.Model)
-	return &evaluator{config: c, law: law, observables: observables, workers: workers, Ensemble: &categories.Ensemble{
+	o := newObservables(law, c.Target.Model)
+	return &evaluator{config: c, law: law, observables: o, workers: workers, Ensemble: &categories.Ensemble{
 		States: categories.Bytes{Target: law, Shape: shape, Order: order},
 		Beta:   law.Beta, Energy: law.Energies, Kernel: moves, Mixing: categories.MixingOf(law),
 		Names:   []string{"energy", "energy_squared", "order", "order_squared", "agreement"},
-		Observe: observables.observe,
+		Observe: o.observe,
 		Seed:    c.Training.Seed, Workers: workers,
 	}}, nil
 }

@@ -242,16 +242,16 @@ func (v *subject) checkOneHot(emit func(engine.Check)) {
 		for i := range rows {
 			x, first := packed[i*words:][:words], packed[:words]
 			oneHot.Pack(x, configs[i*n:], 1)
-			sites, distance := 0, 0 // sites that differ, and spins that differ
+			unequal, distance := 0, 0 // sites that differ, and spins that differ
 			for k, s := range configs[i*n:][:n] {
 				if s != configs[k] {
-					sites++
+					unequal++
 				}
 			}
 			for k := range x {
 				distance += bits.OnesCount64(x[k] ^ first[k])
 			}
-			if distance != 2*sites {
+			if distance != 2*unequal {
 				failures++
 			}
 		}

@@ -78,16 +78,16 @@ func (s *Steps[W]) FixedLoss(logq func(params []float64, config []W) float64) fu
 	configs := make([]W, b.SampleBlocks*block*words)
 	b.Complete(configs)
 	configs = append(configs, s.Next...)
-	var energies []float64 // R − ln q of the learned sites, which does not depend on θ
+	var minusLogW []float64 // R − ln q of the learned sites, which does not depend on θ
 	for k := range b.Blocks() {
 		for i, x := range b.Workspace.R(k) {
-			energies = append(energies, x-b.Workspace.LogQ(k)[i])
+			minusLogW = append(minusLogW, x-b.Workspace.LogQ(k)[i])
 		}
 	}
 	return func(params []float64) float64 {
-		r := make([]float64, len(energies))
-		for i, e := range energies {
-			r[i] = e + logq(params, configs[i*words:][:words])
+		r := make([]float64, len(minusLogW))
+		for i, w := range minusLogW {
+			r[i] = w + logq(params, configs[i*words:][:words])
 		}
 		return s.LossOf(r[:b.SampleBlocks*block], r[b.SampleBlocks*block:])
 	}

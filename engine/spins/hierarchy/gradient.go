@@ -15,7 +15,7 @@ type Gradient struct {
 	pieces       []piece
 	costs        []int     // of a piece and all before it
 	gradients    []float32 // of the pieces, one after another
-	derivatives  []float32 // what Net.Fold makes them of
+	derivatives  []float32 // of the pieces, from which Net.Fold makes gradients
 	spans        pool.Span // of gradients, by piece
 	run          func(int)
 }

@@ -20,7 +20,7 @@ type sparseGraph struct {
 	back   []arrival
 }
 
-// An arrival is a step of a walk along a bond of spin i to i.
+// An arrival is a step of a walk to spin i, along one of its bonds.
 type arrival struct {
 	step float64 // its probability for a walk that is at from
 	from int32
@@ -34,7 +34,7 @@ func newSparseGraph(beta float64, near [][]neighbour) *sparseGraph {
 			p := math.Tanh(beta * math.Abs(b.coupling))
 			sums[i] += p
 			g.to, g.step = append(g.to, int32(b.spin)), append(g.step, p)
-			// A bond of great strength has some length too, so that spins are apart.
+			// Strong bonds have some length too, so that no two spins are at the same place.
 			g.length = append(g.length, max(1e-3, -math.Log(p)))
 		}
 		g.start = append(g.start, len(g.to))
