@@ -74,7 +74,7 @@ func (s *Sampler) Sample(ctx context.Context, dst States, first uint64, refine i
 // SampleExact fills dst with asymptotically exact draws first, first+1, … of a
 // generator whose density is known: independence Metropolis of its samples, in chains
 // of engine.ExactDraws (engine.Exact). Draws are in order, and some repeat the one before.
-// worth tells their error, together with the draws of earlier calls. A call whose draws
+// worth says how far these draws, and those of earlier calls, can be trusted. A call whose draws
 // follow upon those of the call before continues its chain.
 func (s *Sampler) SampleExact(ctx context.Context, dst States, first uint64) (worth engine.Exactness, err error) {
 	err = s.withStates(dst, mayBePartial, func(f engine.Format, n int) error {

@@ -123,18 +123,18 @@ func TestBalance(t *testing.T) {
 	}
 }
 
-// TestBalanceOfStatesThatAreOff: states whose R is far from the median on either side, and
+// TestBalanceOfOutliers: states whose R is far from the median on either side, and
 // moves to such, or is not known, have no part in the gradient; what is left is that of the others.
 // In the loss they count as if they were just so far.
-func TestBalanceOfStatesThatAreOff(t *testing.T) {
+func TestBalanceOfOutliers(t *testing.T) {
 	for _, apart := range []float64{0, 20} {
 		for _, first := range []float64{1e30, -1e30, math.NaN()} {
-			testOff(t, apart, first)
+			testOutliers(t, apart, first)
 		}
 	}
 }
 
-func testOff(t *testing.T, apart, first float64) {
+func testOutliers(t *testing.T, apart, first float64) {
 	const n, block = 16, 8
 	random := rand.New(rand.NewPCG(3, 4))
 	l := NewBalance(Balancing{Partners: 0.5}, n, block, 1)

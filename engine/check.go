@@ -21,6 +21,12 @@ type Check struct {
 	Detail string  `json:"detail,omitempty"`
 }
 
+// MarshalJSON implements json.Marshaler.
+func (c Check) MarshalJSON() ([]byte, error) { return number.Marshal(c) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *Check) UnmarshalJSON(text []byte) error { return number.Unmarshal(text, c) }
+
 // A SelfChecker checks a trained generator against what is known exactly of it.
 type SelfChecker interface {
 	// VerifyModel draws the given number of samples from the generator with

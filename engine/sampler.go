@@ -55,8 +55,8 @@ type Format struct {
 	Shape    []int  `json:"shape"`     // shape of one sample; empty for a scalar
 	RowBytes int    `json:"row_bytes"` // bytes of one sample
 	Doc      string `json:"doc"`       // what the numbers mean, bit order included
-	// Unrefined marks a format of what is only known of samples as the generator
-	// draws them, their weights for one.
+	// Unrefined marks a format with numbers that are known only of samples as the generator
+	// draws them, such as weights.
 	Unrefined bool `json:"-"`
 }
 

@@ -97,7 +97,7 @@ func (s *Stream) Write(ctx context.Context, w io.Writer, f Format, first, n uint
 	})
 }
 
-// write writes n samples in parts, which draw sets: each begins with the sample after the first done.
+// write writes n samples in parts. draw sets a part, given the number of samples before it.
 func (s *Stream) write(ctx context.Context, w io.Writer, f Format, n uint64, progress func(done uint64), draw func(part []byte, done uint64) error) error {
 	defer s.workers.Heed(ctx)()
 	rows := uint64(s.partRows(f))

@@ -6,7 +6,6 @@ import (
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine/measure"
 	"github.com/revgen/revgen/internal/figure"
-	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/state"
 )
 
@@ -147,9 +146,3 @@ func PresetOf[C Config](preset func(name string) (C, error)) func(name string) (
 		return c, nil
 	}
 }
-
-// MarshalJSON implements json.Marshaler.
-func (c Check) MarshalJSON() ([]byte, error) { return number.Marshal(c) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (c *Check) UnmarshalJSON(text []byte) error { return number.Unmarshal(text, c) }

@@ -100,13 +100,13 @@ func call(id C.revgen, do func(ctx context.Context, h *handle) error) C.int {
 	h.mu.Unlock()
 	err := crash.Catch(func() error { return do(ctx, h) })
 	if p, ok := errors.AsType[*crash.Panic](err); ok {
-		if failure, ok := p.Value.(*mpi.Failure); ok {
-			err = failure
+		if mpiFailure, ok := p.Value.(*mpi.Failure); ok {
+			err = mpiFailure
 		}
 	}
 	if failed := h.target.cause(nil); failed != nil {
 		err = failed
-		h.hold(h.model, h.target) // drops the sampler, which remembers that its target failed
+		h.setModel(h.model, h.target) // drops the sampler, which remembers that its target failed
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -165,13 +165,13 @@ func revgenClose(id C.revgen) C.int {
 		handles.Lock()
 		delete(handles.open, uint64(id))
 		handles.Unlock()
-		h.hold(nil, nil)
+		h.setModel(nil, nil)
 		return h.freeRanks()
 	})
 }
 
-// hold replaces the model and its target, and closes the sampler.
-func (h *handle) hold(model *revgen.Model, target *callback) {
+// setModel replaces the model and its target, and closes the sampler.
+func (h *handle) setModel(model *revgen.Model, target *callback) {
 	if h.sampler != nil {
 		h.sampler.Close()
 	}
@@ -188,7 +188,7 @@ func revgenThreads(id C.revgen, threads C.int) C.int {
 			return argument("threads: not between 0 and 4096")
 		}
 		h.threads = int(threads)
-		h.hold(h.model, h.target)
+		h.setModel(h.model, h.target)
 		return nil
 	})
 }
@@ -214,7 +214,7 @@ func revgenLoad(id C.revgen, path *C.char, target *C.revgen_target) C.int {
 		}
 		model, err := revgen.Load(file, own...)
 		if err = t.cause(err); err == nil {
-			h.hold(model, t)
+			h.setModel(model, t)
 		}
 		return explainMissing(err, t)
 	})
@@ -251,7 +251,7 @@ func revgenTrain(id C.revgen, configuration *C.char, target *C.revgen_target, tr
 		if err == nil {
 			var model *revgen.Model
 			if model, err = revgen.Train(ctx, cfg, opt); err == nil {
-				h.hold(model, t)
+				h.setModel(model, t)
 				return nil
 			}
 		}
@@ -304,7 +304,7 @@ func explainMissing(err error, t *callback) error {
 	return err
 }
 
-// timeLimit returns the time limit of a call or an argument, 0 for none.
+// timeLimit converts max_seconds, 0 for none. Errors begin with name.
 func timeLimit(seconds C.double, name string) (time.Duration, error) {
 	if x := float64(seconds); !(x >= 0 && x <= math.MaxInt64/2/1e9) {
 		return 0, argument(name + ": max_seconds is not a time")
@@ -369,7 +369,7 @@ func (h *handle) states(seed uint64, count *C.uint64_t, format *C.char, buffer u
 		if err != nil {
 			return nil, "", nil, err
 		}
-		h.hold(h.model, h.target)
+		h.setModel(h.model, h.target)
 		h.sampler, h.seed = s, seed
 	}
 	f, err := h.sampler.Format(C.GoString(format)) // "" if it is null
@@ -467,13 +467,13 @@ func revgenCancel(id C.revgen) C.int {
 
 //export revgenError
 func revgenError(id C.revgen, buffer *C.char, size C.size_t) C.size_t {
-	text := "the handle is not open"
+	message := "the handle is not open"
 	if h := findHandle(id); h != nil {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		text = h.errorText
+		message = h.errorText
 	}
-	return copyText(buffer, size, text)
+	return copyText(buffer, size, message)
 }
 
 //export revgenErrorKind

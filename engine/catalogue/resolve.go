@@ -76,7 +76,7 @@ func (s Systems) Resolve(ctx context.Context, from Source) (cfg engine.Config, w
 	if why, err = from.adapt(ctx, cfg); err != nil {
 		return nil, "", err
 	}
-	if err := from.setAll(cfg, conf.Decode, conf.Set); err != nil {
+	if err := from.setValues(cfg, conf.Decode, conf.Set); err != nil {
 		return nil, "", err
 	}
 	if err := cfg.Validate(); err != nil {
@@ -96,7 +96,7 @@ func (s Systems) Given(from Source) (cfg engine.Config, why string, looks bool, 
 	}
 	if cfg, err = s.base(&from); err == nil {
 		_, _ = from.adapt(ended, cfg) // sets the target; the recipe sees the end and does not look
-		err = from.setAll(cfg, conf.DecodeAll, conf.SetAll)
+		err = from.setValues(cfg, conf.DecodeAll, conf.SetAll)
 	}
 	if err != nil {
 		return nil, "", true, err
@@ -144,7 +144,7 @@ func (from *Source) hasText() bool { return from.Text != nil || from.File != "" 
 func (from *Source) adapt(ctx context.Context, cfg engine.Config) (why string, err error) {
 	a, ok := cfg.(engine.Adapter)
 	if !ok || from.setTarget(cfg) != nil || load(cfg) != nil {
-		return "", nil // setAll returns the error, with its place
+		return "", nil // setValues returns the error, with its place
 	}
 	if from.Look == nil {
 		return a.Adapt(ctx)
@@ -169,8 +169,8 @@ func (from *Source) adapt(ctx context.Context, cfg engine.Config) (why string, e
 	return why, err
 }
 
-// setAll sets the values that the source gives, and reads the files that these name.
-func (from *Source) setAll(cfg engine.Config, decode func(data []byte, file string, dst any) error, set func(dst any, assignments ...string) error) error {
+// setValues sets the values that the source gives, and reads the files that these name.
+func (from *Source) setValues(cfg engine.Config, decode func(data []byte, file string, dst any) error, set func(dst any, assignments ...string) error) error {
 	if from.hasText() {
 		if err := decode(from.Text, from.File, cfg); err != nil {
 			return err
@@ -226,8 +226,8 @@ func (from *Source) setTarget(cfg engine.Config) error {
 	return conf.Set(cfg, set...)
 }
 
-// locate returns an error of validation, which begins with the key's path, with the place of
-// the value that is refused: an assignment, or a line of the file.
+// locate adds to an error of validation, which begins with the key's path, the place of the refused
+// value: an assignment, or a line of the file.
 func (from *Source) locate(err error) error {
 	key, _, ok := strings.Cut(err.Error(), ": ")
 	if !ok {

@@ -36,8 +36,8 @@ func (m *MLP) newKinks() *kinks {
 	return k
 }
 
-// refresh sets the table. From left to right, the leaky of unit i has slope 1 before its
-// knot and m.slope after it if a_i < 0, and the reverse otherwise.
+// refresh sets the table. If a_i < 0, the LeakyReLU of unit i has slope 1 left of its knot and
+// m.slope right of it; otherwise the reverse.
 func (k *kinks) refresh(m *MLP, params []float32) {
 	a, b := m.Weights(params, 0), m.Biases(params, 0)
 	w, c := m.Weights(params, 1), m.Biases(params, 1)

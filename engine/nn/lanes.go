@@ -42,8 +42,8 @@ func NewLanes(rows, params int, workers *pool.Pool) *Lanes {
 	return newLanes(rows, blockRows, stretch(rows), params, workers)
 }
 
-// NewWideLanes is NewLanes for perceptrons of one input, where the call for a block costs more
-// than its rows. It has the same lanes, in blocks of twice the rows if that divides a lane.
+// NewWideLanes is NewLanes for perceptrons of one input, for which the call itself costs
+// noticeable time. It has the same lanes, in blocks of twice the rows if that divides a lane.
 func NewWideLanes(rows, params int, workers *pool.Pool) *Lanes {
 	block := WideBlockRows(rows)
 	return newLanes(rows, block, stretch(rows)*blockRows/block, params, workers)

@@ -188,7 +188,7 @@ func readFile(path, kind string) (*header, []byte, error) {
 }
 
 // readHeader reads a container up to its sections. It returns the header and the
-// bytes that were read. Of the header it has checked that the file has the length that it says.
+// bytes that were read. It has checked only that the file is as long as the header says.
 func readHeader(path string, file io.Reader, size int64, kind string) (*header, []byte, error) {
 	start := make([]byte, min(size, 16))
 	if _, err := io.ReadFull(file, start); err != nil {
@@ -239,8 +239,8 @@ func fill(path string, h *header, data []byte, want []engine.Section) error {
 	}
 	for i := range want {
 		if got, need := h.Sections[i], headerOf(want[i]); got != need {
-			return &FileError{path, fmt.Sprintf("section %d is %s (%d × %s) where the configuration needs %s (%d × %s)",
-				i, got.Name, got.Len, got.Type, need.Name, need.Len, need.Type)}
+			return fileErrorf(path, "section %d is %s (%d × %s) where the configuration needs %s (%d × %s)",
+				i, got.Name, got.Len, got.Type, need.Name, need.Len, need.Type)
 		}
 	}
 	for numbers := range chunks(want) {

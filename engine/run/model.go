@@ -3,7 +3,6 @@ package run
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"os"
 
 	"github.com/revgen/revgen/engine"
@@ -29,7 +28,7 @@ func ReadModel(path string) (*Model, error) {
 		return nil, err
 	}
 	if len(h.Sections) != 1 {
-		return nil, &FileError{path, fmt.Sprintf("a model has one section, not %d", len(h.Sections))}
+		return nil, fileErrorf(path, "a model has one section, not %d", len(h.Sections))
 	}
 	m := &Model{System: h.System, Config: h.Config, Step: h.Step, Path: h.Path, Params: make([]float32, h.Sections[0].Len)}
 	return m, fill(path, h, data, []engine.Section{{Name: "params", Float32: m.Params}})

@@ -163,8 +163,8 @@ func TestSameRun(t *testing.T) {
 	require.False(t, mayDiffer["training.steps"])
 }
 
-// TestModern: words of former versions become today's, and others stay.
-func TestModern(t *testing.T) {
+// TestMigrate: words of former versions become today's, and others stay.
+func TestMigrate(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"preset": "moves", "loss": {"kind": "divergence", "forward": 1}}`:          `{"preset": "best", "loss": {"kind": "balance", "partners": 1}}`,
 		`{"preset": "quick", "loss": {"kind": "balance"}}`:                           `{"preset": "quick", "loss": {"kind": "balance", "partners": 0}}`,

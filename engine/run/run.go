@@ -465,7 +465,7 @@ var mayDiffer = map[string]bool{
 func sameRun(path string, written, have []byte, extend bool) error {
 	writtenValues, err := conf.Leaves(written)
 	if err != nil {
-		return &FileError{path, fmt.Sprintf("damaged configuration: %v", err)}
+		return fileErrorf(path, "damaged configuration: %v", err)
 	}
 	values, err := conf.Leaves(have)
 	if err != nil {
@@ -479,9 +479,9 @@ func sameRun(path string, written, have []byte, extend bool) error {
 				continue
 			}
 			w, isWritten := writtenValues[key]
-			h, isHad := values[key]
+			h, isPresent := values[key]
 			w, h = cmp.Or(w, "null"), cmp.Or(h, "null")
-			if w != h && (isWritten && isHad) == inBoth {
+			if w != h && (isWritten && isPresent) == inBoth {
 				return &MismatchError{Path: path, Key: key, Have: shorten(h), Written: shorten(w)}
 			}
 		}

@@ -75,7 +75,7 @@ func SetUp(dir, resume string, given engine.Config, warn func(string)) (*Setup, 
 	return s, nil
 }
 
-// claim locks a directory, unless resume forbids to use what it holds.
+// claim locks a directory, unless resume forbids using what it holds.
 func claim(dir, resume string, warn func(string)) (*Setup, error) {
 	lock, err := lockDirectory(dir, warn)
 	if err != nil {
@@ -104,7 +104,8 @@ func runIn(dir string) (checkpoint, begun bool, err error) {
 	return false, false, nil
 }
 
-// mayResume returns an error if resume forbids a directory in which a run was begun, or was not.
+// mayResume returns an error if resume is "never" and a run was begun in the directory, or "must" and
+// none was.
 func mayResume(dir, resume string, begun bool) error {
 	switch resume {
 	case "", "auto":

@@ -38,8 +38,8 @@ type successor interface {
 	Predecessor() engine.Config
 }
 
-// worthKeeping is the time that placing the generator on its target takes at least if the
-// result is kept in a checkpoint of step 0. Tests replace it.
+// worthKeeping is the least time of placing a generator after which the result is kept in a
+// checkpoint of step 0. Tests replace it.
 var worthKeeping = time.Second
 
 // setUp initialises the parameters of a run that has no checkpoint, on all ranks alike.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/ctxtest"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // EndsAnywhere requires that run returns its context's error, whenever that ends: at the first
@@ -50,7 +51,13 @@ func ChecksEnd(t *testing.T, name string, between int, c engine.Config) {
 
 // maker returns a function that makes systems of a configuration, and initial parameters.
 func maker(t *testing.T, c engine.Config) (makeSystem func() engine.System, params []float32) {
-	makeSystem = func() engine.System { return newSystem(t, c, 1) }
+	workers := pool.New(1)
+	t.Cleanup(func() { workers.Close() })
+	makeSystem = func() engine.System {
+		s, err := c.New(workers)
+		require.NoError(t, err)
+		return s
+	}
 	s := makeSystem()
 	params = make([]float32, s.NumParams())
 	s.Initialize(params)

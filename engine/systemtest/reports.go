@@ -49,7 +49,7 @@ func Reports(t *testing.T, cfg engine.Config, samples int, name string) {
 	defer useGeneric(t)()
 	workers := pool.New(1)
 	defer workers.Close()
-	trainer, err := trained(cfg, workers, 4)
+	trainer, err := trainerAfter(cfg, workers, 4)
 	require.NoError(t, err)
 	var b strings.Builder
 	if s, ok := trainer.System().(engine.Evaluator); ok {

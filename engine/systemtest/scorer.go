@@ -56,8 +56,8 @@ func testScorer(t *testing.T, cfg engine.Config, s engine.Sampler, params []floa
 	require.NotEmpty(t, energies, "no format holds all of a state")
 }
 
-// testEnergies requires that both scorers compute the same finite energies of states, which are
-// those of previous, unless that is nil, and sets previous to them.
+// testEnergies requires that both scorers compute the same finite energies of states, equal to previous
+// unless that is nil. It sets previous to them.
 func testEnergies(t *testing.T, scorer, twoThreads engine.Scorer, f engine.Format, states []byte, previous *[]float64) {
 	t.Helper()
 	n := len(states) / f.RowBytes

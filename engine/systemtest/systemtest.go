@@ -112,7 +112,7 @@ func testThreads(t *testing.T, cfg engine.Config) (params []float32, record engi
 	t.Helper()
 	for _, threads := range []int{1, 3} { // ranks have 1 and 2
 		workers := pool.New(threads)
-		trainer, err := trained(cfg, workers, steps)
+		trainer, err := trainerAfter(cfg, workers, steps)
 		require.NoError(t, err)
 		defer engine.Release(trainer.System())
 		if params == nil {
@@ -144,7 +144,7 @@ func testRanks(t *testing.T, cfg engine.Config, want []float32, record engine.Re
 		workers := pool.New(1 + i%2)
 		defer workers.Close()
 		workers.Join(rank)
-		ranks.Go(func() { trainers[i], errs[i] = trained(cfg, workers, steps) })
+		ranks.Go(func() { trainers[i], errs[i] = trainerAfter(cfg, workers, steps) })
 	}
 	ranks.Wait()
 	for i, trainer := range trainers {
@@ -155,8 +155,8 @@ func testRanks(t *testing.T, cfg engine.Config, want []float32, record engine.Re
 	}
 }
 
-// trained returns a trainer that has taken the given number of steps.
-func trained(cfg engine.Config, workers *pool.Pool, steps int) (*engine.Trainer, error) {
+// trainerAfter returns a trainer that has taken the given number of steps.
+func trainerAfter(cfg engine.Config, workers *pool.Pool, steps int) (*engine.Trainer, error) {
 	trainer, err := engine.NewTrainer(cfg, workers)
 	for i := 0; i < steps && err == nil; i++ {
 		err = trainer.Step()

@@ -305,13 +305,12 @@ func (s *system) shareOutside(values []float64) float64 {
 	return float64(count) / float64(samples)
 }
 
-// checkCoverage warns of states of the chains that the generator hardly draws. Their weight π/q is
-// too large for a generator that covers π: for a single state, or for so many of the chains' last
-// states.
+// checkCoverage warns of states of the chains that the generator hardly draws: the weight π/q of one
+// of them, or those of the chains' last states together, are too large for a generator that covers π.
 //
-// Such states are lost, and not only warned of, if they are a mode, or if the chains' share of
-// them is more than chance in as many samples. Chains that have not settled do not know that
-// share: there, Missing estimates from the states themselves how much of Z they have.
+// Such states are lost, and not only warned of, if they are a mode, or if their share of the chains'
+// draws is more than chance explains in the table's samples. Chains that have not settled do not know
+// that share: there, UnseenBias estimates from the states themselves how much averages miss.
 func (s *system) checkCoverage(out *measure.Evaluation, params []float32, weights *measure.Weights, samples []float64) error {
 	states, format, width := s.reference.states, s.Formats()[0], len(s.names)
 	n := len(states) / format.RowBytes
@@ -400,7 +399,7 @@ func (s *system) undrawnPlaces(states vectors.States, logPi, values []float64, u
 }
 
 // lastLogWeights returns ln w of the chains' last states. It is −∞ for states whose ln π is below
-// that of all but the lowest hundredth of the samples.
+// the first percentile of the samples'.
 func (s *system) lastLogWeights(values, samples []float64) (logs []float64) {
 	const rare = 0.01
 	width, density, weight := len(s.names), s.column("log_density"), s.column(engine.LogWeight)
@@ -419,7 +418,7 @@ func (s *system) lastLogWeights(values, samples []float64) (logs []float64) {
 
 // countVisits counts the chains that had undrawn states, and returns the share of these in all
 // draws. They are a mode if the last hundredth of some chain's draws is undrawn, or if the
-// likelihood of an undrawn state is above that of the lowest hundredth of all draws.
+// likelihood of an undrawn state is at least the first percentile of all draws'.
 func countVisits(undrawn []bool, likelihood []float64, draws int) (chains int, share float64, isMode bool) {
 	const rare = 0.01
 	minLikelihood := slices.Sorted(slices.Values(likelihood))[int(rare*float64(len(likelihood)))]

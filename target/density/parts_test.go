@@ -47,8 +47,8 @@ func walkingBy(t *testing.T, dim int, s source) *pilotWalk {
 	return w
 }
 
-// TestNearest: as few digits as leave a number where it is, but no fewer than three.
-func TestNearest(t *testing.T) {
+// TestRoundWithin: as few digits as leave a number where it is, but no fewer than three.
+func TestRoundWithin(t *testing.T) {
 	third, err := strconv.ParseFloat("0.333333333333333", 64)
 	require.NoError(t, err)
 	for _, c := range []struct{ x, loose, want float64 }{
@@ -63,9 +63,9 @@ func TestNearest(t *testing.T) {
 	require.Empty(t, (&location{}).ridgeNote())
 }
 
-// TestCull: chains more than ten times the dimension below the median go where others are, with
+// TestMoveStragglers: chains more than ten times the dimension below the median go where others are, with
 // all that was seen of them.
-func TestCull(t *testing.T) {
+func TestMoveStragglers(t *testing.T) {
 	const d = 2
 	w := walkingBy(t, d, told(quadratic))
 	for i := range w.x {
